@@ -1,0 +1,1 @@
+"""Claims that a person can check on their own machine."""

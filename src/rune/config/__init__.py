@@ -1,0 +1,1 @@
+"""What a person set, and which folders they trust."""

@@ -1,0 +1,36 @@
+"""What a person can set, validated and frozen. A turn keeps the snapshot it began with."""
+
+import msgspec
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`model:` in config.yaml. `name` "" means: choose; `host` "" means: OLLAMA_HOST, else loopback.
+    Time-outs in seconds: before the first byte (a model may load for minutes), and between tokens.
+    """
+
+    name: str = ""
+    host: str = ""
+    local_only: bool = True
+    first_byte_timeout: float = 600.0
+    token_timeout: float = 60.0
+    embedded_model: str = ""
+
+
+class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`context:` in config.yaml. `max_context` is the largest window Rune asks for by itself, in tokens."""
+
+    max_context: int = 16384
+
+
+class TurnSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`turn:` in config.yaml. `iteration_budget` is the most model calls of one turn, 1 to 200."""
+
+    iteration_budget: int = 24
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole of config.yaml."""
+
+    model: ModelSettings = ModelSettings()
+    context: ContextSettings = ContextSettings()
+    turn: TurnSettings = TurnSettings()

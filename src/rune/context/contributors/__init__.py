@@ -1,0 +1,1 @@
+"""One contributor a file; each yields blocks for the broker."""

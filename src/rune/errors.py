@@ -1,0 +1,284 @@
+"""Every error that Rune raises on purpose, in one tree.
+
+    RuneError                       message, and a hint: what a person can do
+    |- UsageError                   the call itself was wrong (exit code 2)
+    |- ConfigError                  file, line, key, what is allowed
+    |- StorageError                 the record of what happened
+    |  |- LeaseHeldError            another Rune writes this conversation
+    |  |- InvalidRecordError        a stored value does not fit its record
+    |  |- NotFoundError             no conversation, trace, evidence ... of that id
+    |  |- StorageUnavailableError   disk full, read-only, no permission, a failed sync
+    |  |- CorruptJournalError       damage that is not a torn tail: file, line, byte
+    |  |- EvidenceTamperedError     a blob no longer has its hash
+    |  |- UnmigratedDialectError    not this journal's format: names the importer
+    |  |- UnstorableValueError      it would not read back as it was written
+    |  `- IdentityCollisionError    one id, two contents
+    |- ModelError                   the typed ends of a model call that is not complete
+    |  |- StreamBrokenError         the answer ended without proof that it is whole
+    |  |- ServerError               status, text, phase
+    |  |- ProtocolError             the server said something that is not its protocol
+    |  |- ModelTimeoutError         phase: first_byte or token
+    |  |- CallCancelledError        the server says that the call was called off
+    |  |- ContextTruncatedError     the prompt was cut, or would have been
+    |  |- EmptyOutputError          tokens were generated and none arrived
+    |  |- CapabilityMissingError    tools, thinking or vision
+    |  |- ModelNotFoundError        no such model on this server
+    |  |- BusyError                 its queue is full; trying again is right
+    |  |- ModelUnavailableError     nobody answers there, or there is no model at all
+    |  `- RemoteRefusedError        the model would leave this machine and `local_only` is on
+    |- ContextOverflowError         what must be in the prompt does not fit
+    |- ToolError
+    |  |- AccessDeniedError
+    |  |- DigestMismatchError
+    |  |- ToolTimeoutError
+    |  |- UnknownToolError
+    |  `- InvalidArgumentsError
+    |- IllegalTaskTransitionError   both states and the legal ones
+    `- AlreadyDecidedError          an approval is answered once
+
+Foreign errors become ours at one door a library: `models/failures.py` for httpx, `store` for
+apsw and the operating system. A surface prints message and hint; the traceback goes to the log.
+"""
+
+from typing import Literal
+
+Phase = Literal["connect", "first_byte", "token"]
+
+
+class RuneError(Exception):
+    """Base of all errors raised on purpose.
+
+    `hint` is one sentence that says what a person can do; empty when there is nothing to say.
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(RuneError):
+    """What was asked for cannot be asked for: a wrong flag, binary on stdin, an unknown command."""
+
+
+class ConfigError(RuneError):
+    """A configuration file that cannot be used. Carries `file`, `line` (1-based, 0 unknown), `key`."""
+
+    def __init__(self, message: str, *, file: str = "", line: int = 0, key: str = "", hint: str = "") -> None:
+        where = f"{file}:{line}: " if line else f"{file}: " if file else ""
+        super().__init__(f"{where}{message}", hint=hint)
+        self.file = file
+        self.line = line
+        self.key = key
+
+
+class StorageError(RuneError):
+    """Base of everything that goes wrong with what is stored."""
+
+
+class LeaseHeldError(StorageError):
+    """Another process holds this conversation. `since` is RFC 3339; `pid` is 0 when unknown."""
+
+    def __init__(self, conversation_id: str, *, pid: int, since: str) -> None:
+        who = f"process {pid}" if pid else "another process"
+        when = f" since {since}" if since else ""
+        super().__init__(
+            f"conversation {conversation_id} is open in {who}{when}",
+            hint="Close it there, or start another one with `rune -p` without -c or -r.",
+        )
+        self.conversation_id = conversation_id
+        self.pid = pid
+        self.since = since
+
+
+class InvalidRecordError(StorageError):
+    """A value does not fit its record: names `field`, what was `expected`, what was there (`got`)."""
+
+    def __init__(self, record: str, *, field: str, expected: str, got: str) -> None:
+        super().__init__(f"{record}: {field}: expected {expected}, got {got}")
+        self.record = record
+        self.field = field
+        self.expected = expected
+        self.got = got
+
+
+class NotFoundError(StorageError):
+    """Nothing is stored under that id."""
+
+
+class StorageUnavailableError(StorageError):
+    """Nothing can be written now: disk full, read-only, no permission, or a sync that failed."""
+
+
+class CorruptJournalError(StorageError):
+    """Damage that is not a torn tail. `line` is 1-based, `byte` the offset of that line."""
+
+    def __init__(self, reason: str, *, file: str, line: int, byte: int) -> None:
+        super().__init__(
+            f"{file}, line {line}, byte {byte}: {reason}",
+            hint="Nothing was changed. Run `rune doctor` to see what is intact.",
+        )
+        self.reason = reason
+        self.file = file
+        self.line = line
+        self.byte = byte
+
+
+class EvidenceTamperedError(StorageError):
+    """A blob's content no longer has the hash under which it is kept."""
+
+
+class UnmigratedDialectError(StorageError):
+    """A journal of another program or of an earlier design."""
+
+
+class UnstorableValueError(StorageError):
+    """The value would not read back equal to what was written."""
+
+
+class IdentityCollisionError(StorageError):
+    """The same id was used for two different contents."""
+
+
+class ModelError(RuneError):
+    """A model call that did not end complete. `partial` is True once content has been shown."""
+
+
+class StreamBrokenError(ModelError):
+    """The stream ended without proof of completeness; what came is kept and marked incomplete."""
+
+
+class ServerError(ModelError):
+    """The model server reports an error. `status` is 0 for one inside a running stream."""
+
+    def __init__(self, text: str, *, status: int, phase: Phase, hint: str = "") -> None:
+        what = f"the model server answered {status}" if status else "the model server failed in mid-answer"
+        super().__init__(f"{what}: {text}" if text else what, hint=hint)
+        self.status = status
+        self.text = text
+        self.phase = phase
+
+
+class ProtocolError(ModelError):
+    """Something that is not the protocol. `line` is 1-based, 0 when it is not about a line."""
+
+    def __init__(self, reason: str, *, line: int = 0, hint: str = "") -> None:
+        super().__init__(f"line {line}: {reason}" if line else reason, hint=hint)
+        self.line = line
+        self.reason = reason
+
+
+class ModelTimeoutError(ModelError):
+    """Nothing came for too long. `phase` says whether before or after the first byte."""
+
+    def __init__(self, message: str, *, phase: Phase, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.phase = phase
+
+
+class CallCancelledError(ModelError):
+    """The server called this call off (a worker asked to stop, HTTP 499)."""
+
+
+class ContextTruncatedError(ModelError):
+    """The prompt was or would have been cut. Token counts; None where the server gave no number."""
+
+    def __init__(self, message: str, *, estimated: int | None, served: int | None, window: int | None) -> None:
+        super().__init__(message, hint="Start fresh with /new, or ask with less text.")
+        self.estimated = estimated
+        self.served = served
+        self.window = window
+
+
+class EmptyOutputError(ModelError):
+    """`generated` tokens were counted, and neither text nor thinking nor a call arrived."""
+
+    def __init__(self, *, generated: int | None) -> None:
+        count = "" if generated is None else f" ({generated} tokens generated)"
+        super().__init__(f"the model ended without any output{count}")
+        self.generated = generated
+
+
+class CapabilityMissingError(ModelError):
+    """The model cannot do what was asked of it."""
+
+    def __init__(self, model: str, capability: Literal["chat", "tools", "thinking", "vision", "embedding"]) -> None:
+        super().__init__(f"{model} does not support {capability}", hint="Choose another model with -m.")
+        self.model = model
+        self.capability = capability
+
+
+class ModelNotFoundError(ModelError):
+    """The server runs but does not have that model."""
+
+
+class BusyError(ModelError):
+    """The server's queue is full."""
+
+
+class ModelUnavailableError(ModelError):
+    """Nobody answers at the server's address, or no model can be used at all."""
+
+
+class RemoteRefusedError(ModelError):
+    """The model or its server is not on this machine and `local_only` is on."""
+
+
+class ContextOverflowError(RuneError):
+    """Mandatory blocks do not fit. `blocks` are (name, tokens); all numbers are estimated tokens."""
+
+    def __init__(self, *, blocks: tuple[tuple[str, int], ...], budget: int, window: int) -> None:
+        total = sum(tokens for _, tokens in blocks)
+        parts = ", ".join(f"{name} {tokens:,}" for name, tokens in blocks)
+        super().__init__(
+            f"the prompt needs {total:,} tokens ({parts}) and the budget is {budget:,} of a window of {window:,}",
+            hint="Send less text at once, or use a model with a larger window. Nothing was sent.",
+        )
+        self.blocks = blocks
+        self.budget = budget
+        self.window = window
+        self.total = total
+
+
+class ToolError(RuneError):
+    """Base of what goes wrong with a tool. `retryable`: the model may try again with other arguments."""
+
+    def __init__(self, message: str, *, retryable: bool = True, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.retryable = retryable
+
+
+class AccessDeniedError(ToolError):
+    """Outside the folders that may be read or written."""
+
+
+class DigestMismatchError(ToolError):
+    """What was approved is not what would run now."""
+
+
+class ToolTimeoutError(ToolError):
+    """The tool was stopped because it took too long."""
+
+
+class UnknownToolError(ToolError):
+    """The model named a tool that was not offered."""
+
+
+class InvalidArgumentsError(ToolError):
+    """Arguments do not fit the tool's schema."""
+
+
+class IllegalTaskTransitionError(RuneError):
+    """A task cannot go from `current` to `wanted`; `legal` are the states it can go to."""
+
+    def __init__(self, task_id: str, *, current: str, wanted: str, legal: tuple[str, ...]) -> None:
+        allowed = ", ".join(legal) or "none: it has ended"
+        super().__init__(f"task {task_id} is {current} and cannot become {wanted} (legal: {allowed})")
+        self.task_id = task_id
+        self.current = current
+        self.wanted = wanted
+        self.legal = legal
+
+
+class AlreadyDecidedError(RuneError):
+    """The approval was answered before; the first answer holds."""

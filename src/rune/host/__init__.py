@@ -1,0 +1,1 @@
+"""The machine: clock, ids, files, processes, places on disk. Nothing above `records` is imported."""

@@ -1,0 +1,1 @@
+"""How Rune talks to what answers."""

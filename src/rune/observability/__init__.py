@@ -1,0 +1,1 @@
+"""What went wrong, what a run cost, what is logged."""

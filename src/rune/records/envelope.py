@@ -1,0 +1,43 @@
+"""The stored form of an event: who, when, in which order, and what for a reader to check."""
+
+import msgspec
+
+from rune.records.record import Record
+
+
+class EventEnvelope(Record, frozen=True, kw_only=True):
+    """One line of the journal (spine.md, Form). `seq` counts a slot's events from 1, `pseq` those of a
+    conversation (0 elsewhere), `more` the lines of the batch that follow. `hlc` is in milliseconds.
+    `body` is the exact JSON on disk: inline, `{"evidence":...}` or `{"erased":...}`.
+    """
+
+    schema_version: int = 1
+    event_id: str
+    event_type: str
+    partition_key: str
+    pseq: int
+    hlc: int
+    seq: int
+    writer: str
+    more: int
+    parent_id: str | None
+    actor_id: str
+    device_id: str
+    authorization: str | None
+    timestamp: str
+    payload_hash: str
+    prev: str
+    crc: str
+    body: msgspec.Raw
+
+
+class SegmentHeader(Record, frozen=True, kw_only=True):
+    """The first line of a segment. `format` is the journal's format version; `segment` counts from 1."""
+
+    boot_id: str
+    format: int
+    opened: str
+    prev: str
+    segment: int
+    writer: str
+    crc: str

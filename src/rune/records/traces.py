@@ -1,0 +1,102 @@
+"""What a model call saw, as a recipe from which the prompt can be rebuilt byte for byte."""
+
+from typing import Literal
+
+from rune.records.record import Record
+
+BlockPlacement = Literal["prefix", "body", "tail", "last"]
+DropReason = Literal["over_budget", "struck_by_owner", "history_trimmed"]
+Dialect = Literal["ollama", "openai"]
+
+
+class RecipeBlock(Record, frozen=True, kw_only=True):
+    """One admitted block: `blob` is the evidence id of its content."""
+
+    name: str
+    placement: BlockPlacement
+    tokens: int
+    blob: str
+
+
+class RecipeMessage(Record, frozen=True, kw_only=True):
+    """One message of history in this prompt: `rendering` is sha256 of its rendered bytes."""
+
+    message_id: str
+    rendering: str
+
+
+class DroppedBlock(Record, frozen=True, kw_only=True):
+    """A block that did not enter. `message_ids` names the history that left, oldest first."""
+
+    name: str
+    tokens: int
+    reason: DropReason
+    message_ids: tuple[str, ...] = ()
+
+
+class PromptRecipe(Record, frozen=True, kw_only=True):
+    """How one request was built. `messages_hash` is sha256 of the rendered array of messages,
+    `tools` the evidence id of the rendered tools ("" when none were offered).
+    """
+
+    dialect: Dialect
+    prefix: str
+    blocks: tuple[RecipeBlock, ...]
+    history: tuple[RecipeMessage, ...]
+    tools: str
+    messages_hash: str
+    messages_bytes: int
+    prompt_tokens_estimated: int
+
+
+class TracedToolCall(Record, frozen=True, kw_only=True):
+    """One tool call of the run, as it went."""
+
+    name: str
+    source: str
+    outcome: str
+    milliseconds: int | None
+
+
+class InferenceTraceRecord(Record, frozen=True, kw_only=True):
+    """Body of `inference.traced`: one for each run (context.md, Traces). Times in milliseconds,
+    sizes in tokens; None where nobody measured it. `requests` holds one recipe a model call.
+    """
+
+    schema_version: int = 1
+    id: str
+    kind: Literal["conversation", "side"]
+    provider: str
+    model: str
+    remote: bool
+    turn_id: str | None
+    task_id: str | None
+    conversation_id: str | None
+    window: int
+    num_ctx: int
+    input_budget: int
+    model_calls: int
+    prompt_tokens_estimated: int
+    prompt_tokens_served: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+    latency_ms: int | None
+    first_token_ms: int | None
+    model_time_ms: int | None
+    per_block_tokens: dict[str, int]
+    dropped_blocks: tuple[DroppedBlock, ...]
+    folds: tuple[str, ...] = ()
+    compaction: str | None = None
+    prefix_reuse: float | None
+    prefix_break: str | None
+    tools_exposed: tuple[str, ...] = ()
+    tool_calls: tuple[TracedToolCall, ...] = ()
+    memories_exposed: tuple[str, ...] = ()
+    memory_tokens: int = 0
+    degraded: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    cost_basis: Literal["local-unpriced", "price-map"] = "local-unpriced"
+    stop_reason: str
+    success: bool
+    error: str = ""
+    requests: tuple[PromptRecipe, ...]

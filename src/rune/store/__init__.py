@@ -1,0 +1,1 @@
+"""Facts: the journal and what is projected from it."""

@@ -1,0 +1,1 @@
+"""What every surface shares: commands as data, views, results, doctor."""

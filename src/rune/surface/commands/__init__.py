@@ -1,0 +1,1 @@
+"""One slash command a file."""

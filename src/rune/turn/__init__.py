@@ -1,0 +1,1 @@
+"""One run from a message to its end."""
