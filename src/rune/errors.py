@@ -9,6 +9,8 @@
     |  |- NotFoundError             no conversation, trace, evidence ... of that id
     |  |- StorageUnavailableError   disk full, read-only, no permission, a failed sync
     |  |- CorruptJournalError       damage that is not a torn tail: file, line, byte
+    |  |- DamagedLineError          one line does not verify; its reader decides whether it is a torn tail
+    |  |- JournalMovedError         a place that was read before is no longer there: rebuild what rests on it
     |  |- EvidenceTamperedError     a blob no longer has its hash
     |  |- UnmigratedDialectError    not this journal's format: names the importer
     |  |- UnstorableValueError      it would not read back as it was written
@@ -27,6 +29,8 @@
     |  |- ModelUnavailableError     nobody answers there, or there is no model at all
     |  `- RemoteRefusedError        the model would leave this machine and `local_only` is on
     |- ContextOverflowError         what must be in the prompt does not fit
+    |- WindowTooSmallError          the model's window is too small to talk in at all
+    |- CancelledEarlyError          a turn was stopped before anything of it was stored
     |- ToolError
     |  |- AccessDeniedError
     |  |- DigestMismatchError
@@ -124,6 +128,14 @@ class CorruptJournalError(StorageError):
         self.byte = byte
 
 
+class DamagedLineError(StorageError):
+    """A line of the journal that does not verify by itself. Stays inside the store."""
+
+
+class JournalMovedError(StorageError):
+    """A segment is gone, shorter or another one than when a place in it was noted."""
+
+
 class EvidenceTamperedError(StorageError):
     """A blob's content no longer has the hash under which it is kept."""
 
@@ -141,7 +153,7 @@ class IdentityCollisionError(StorageError):
 
 
 class ModelError(RuneError):
-    """A model call that did not end complete. `partial` is True once content has been shown."""
+    """A model call that did not end complete."""
 
 
 class StreamBrokenError(ModelError):
@@ -238,6 +250,22 @@ class ContextOverflowError(RuneError):
         self.budget = budget
         self.window = window
         self.total = total
+
+
+class WindowTooSmallError(RuneError):
+    """No conversation fits this window. `window` and `needed` in tokens."""
+
+    def __init__(self, *, window: int, needed: int) -> None:
+        super().__init__(
+            f"a window of {window:,} tokens is too small: a conversation needs at least {needed:,}",
+            hint="Use a model with a larger window, or raise `context.max_context`. Nothing was sent.",
+        )
+        self.window = window
+        self.needed = needed
+
+
+class CancelledEarlyError(RuneError):
+    """The turn was cancelled before it was opened: nothing of it is stored."""
 
 
 class ToolError(RuneError):

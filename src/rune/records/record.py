@@ -1,6 +1,6 @@
 """What every record has in common, and the two ways between a record and plain JSON values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -54,8 +54,8 @@ def _first_missing(given: object, whole: object, path: str) -> str:
                 return below
             if found := _first_missing(given_map[key], inner, below):
                 return found
-    elif isinstance(given, list) and isinstance(whole, list):
-        pairs = zip(cast("list[object]", given), cast("list[object]", whole), strict=True)
+    elif isinstance(given, list | tuple) and isinstance(whole, list | tuple):
+        pairs = zip(cast("Sequence[object]", given), cast("Sequence[object]", whole), strict=True)
         for index, (left, right) in enumerate(pairs):
             if found := _first_missing(left, right, f"{path}[{index}]"):
                 return found

@@ -1,0 +1,250 @@
+"""Where Rune keeps things on this machine, and whether those places are safe to use.
+
+`RUNE_HOME` holds everything when it is set; otherwise the platform's own places do (architecture.md,
+Storage). Nothing here is created before `prepare`.
+"""
+
+import json
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rune.errors import InvalidRecordError, StorageUnavailableError
+from rune.host.files import replace_file
+from rune.host.ids import IdSource
+from rune.host.small_files import locked, read_bounded
+
+_DEVICE_ID = re.compile(r"dev_[0-7][0-9abcdefghjkmnpqrstvwxyz]{25}")
+_DEVICE_FILE_LIMIT = 4096
+# A socket's whole path may have 103 bytes on macOS (107 on Linux): this leaves 31 for "/" and a name.
+_RUNTIME_DIR_LIMIT = 72
+
+
+class Home(msgspec.Struct, frozen=True, kw_only=True):
+    """The three base folders, absolute, and the named places below them. The three may be one folder
+    (always so with RUNE_HOME, and on macOS), so no two places have the same name.
+    """
+
+    config_dir: Path
+    data_dir: Path
+    state_dir: Path
+
+    @property
+    def config_file(self) -> Path:
+        """What the person set."""
+        return self.config_dir / "config.yaml"
+
+    @property
+    def trust_file(self) -> Path:
+        """The folders that may instruct Rune."""
+        return self.config_dir / "trust.yaml"
+
+    @property
+    def journal(self) -> Path:
+        """The folder of the journal's segments and slot locks."""
+        return self.data_dir / "journal"
+
+    @property
+    def evidence(self) -> Path:
+        """The folder of blobs by hash."""
+        return self.data_dir / "evidence"
+
+    @property
+    def leases(self) -> Path:
+        """The folder of conversations' locks: beside the journal, since they guard what is written there."""
+        return self.data_dir / "leases"
+
+    @property
+    def models(self) -> Path:
+        """The folder of model files."""
+        return self.data_dir / "models"
+
+    @property
+    def logs(self) -> Path:
+        """The folder of log files."""
+        return self.state_dir / "logs"
+
+    @property
+    def state(self) -> Path:
+        """The folder of small state and conveniences."""
+        return self.state_dir / "state"
+
+    def views_file(self, schema_version: int) -> Path:
+        """Return the database of the views, whose name carries their schema's version."""
+        return self.data_dir / f"views-{schema_version}.db"
+
+
+def resolve_home(environ: Mapping[str, str]) -> Home:
+    """Return the home that `RUNE_HOME` of `environ` names (`~` expanded, relative to the current folder),
+    or, where it is unset or empty, the platform's places, which are read from this process's own
+    environment. Touches nothing. Raises StorageUnavailableError when no absolute place comes out.
+    """
+    named = environ.get("RUNE_HOME", "")
+    if named:
+        top = _absolute(named, environ)
+        return Home(config_dir=top, data_dir=top, state_dir=top)
+    places = _platform_places()
+    # HOME="" would give "/.config/rune"; no HOME and no account give "~/.config/rune", or nothing.
+    if environ.get("HOME") == "" or not places or not all(place.is_absolute() for place in places):
+        raise StorageUnavailableError(
+            "there is no home folder to keep things in: HOME (or an XDG folder) is not an absolute path",
+            hint="Set HOME, or set RUNE_HOME to a folder of your own.",
+        )
+    # Many keep their configuration elsewhere and link to it; what Rune writes by itself is never behind a link.
+    return Home(config_dir=places[0].resolve(), data_dir=places[1], state_dir=places[2])
+
+
+def prepare(home: Home) -> None:
+    """Create what is missing, mode 0700, and check all of it. Raises StorageUnavailableError for a folder
+    that is a symbolic link or a file, belongs to another user, may be written by others, or cannot be
+    written by this one. What is there is never changed.
+    """
+    bases = (home.config_dir, home.data_dir, home.state_dir)
+    below = (home.journal, home.evidence, home.leases, home.models, home.logs, home.state)
+    for folder in dict.fromkeys((*bases, *below)):
+        _make_private(folder)
+
+
+def runtime_dir(environ: Mapping[str, str]) -> Path:
+    """Return a fresh folder for sockets, mode 0700, path at most 72 bytes: below `XDG_RUNTIME_DIR` when
+    that is safe, else below `TMPDIR` or `/tmp`. The caller removes it. Raises StorageUnavailableError.
+    """
+    tried: list[str] = []
+    for base in (environ.get("XDG_RUNTIME_DIR", ""), environ.get("TMPDIR", ""), "/tmp"):  # noqa: S108 - checked, and mkdtemp
+        if not base:
+            continue
+        reason = _unsafe_base(base)
+        if not reason:
+            try:
+                made = Path(tempfile.mkdtemp(prefix="rune-", dir=base))
+            except OSError as error:
+                reason = error.strerror or str(error)
+            else:
+                return made
+        tried.append(f"{base}: {reason}")
+    raise StorageUnavailableError(
+        f"there is no safe folder for sockets ({'; '.join(tried)})",
+        hint="Set TMPDIR to a folder of your own with a short path.",
+    )
+
+
+def device_id(home: Home, ids: IdSource) -> str:
+    """Return this home's device id, making and keeping one the first time; processes that do so at once
+    agree. The home must be prepared. Raises InvalidRecordError when `device.json` holds something else,
+    StorageUnavailableError when it cannot be read or written.
+    """
+    file = home.state / "device.json"
+    try:
+        if (known := _read_device(file)) is not None:
+            return known
+        with locked(home.state / "device.lock"):
+            if (known := _read_device(file)) is not None:
+                return known
+            fresh = ids.new_id("dev")
+            replace_file(file, json.dumps({"id": fresh}).encode() + b"\n")
+            return fresh
+    except OSError as error:
+        raise _unavailable(file, error) from error
+
+
+def _absolute(named: str, environ: Mapping[str, str]) -> Path:
+    problem = ""
+    if named.startswith("~") and environ.get("HOME") == "":  # "~/x" would become "/x"
+        problem = "HOME is empty"
+    try:
+        path = Path(named).expanduser()
+        absolute = os.path.abspath(path)  # noqa: PTH100 - resolve() would hide a symbolic link, which `prepare` refuses
+    except RuntimeError:
+        problem, absolute = "there is no such home folder", ""
+    except OSError:
+        problem, absolute = "the current folder is gone", ""
+    if problem:
+        raise StorageUnavailableError(
+            f"RUNE_HOME is {named!r}, and {problem}", hint="Set RUNE_HOME to an absolute path."
+        )
+    return Path(absolute)
+
+
+def _platform_places() -> tuple[Path, Path, Path] | None:
+    from platformdirs import PlatformDirs  # noqa: PLC0415 - 15 ms that `rune --version` does not pay
+
+    dirs = PlatformDirs("rune", appauthor=False)
+    try:
+        return dirs.user_config_path, dirs.user_data_path, dirs.user_state_path
+    except RuntimeError:  # newer versions refuse where older ones answer with "~"; the caller says what is missing
+        return None
+
+
+def _make_private(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        info = folder.lstat()
+    except FileExistsError:
+        info = folder.lstat()
+    except OSError as error:
+        raise _unavailable(folder, error) from error
+    if stat.S_ISLNK(info.st_mode):
+        problem, hint = "is a symbolic link", "Set RUNE_HOME to the real folder, or replace the link by a folder."
+    elif not stat.S_ISDIR(info.st_mode):
+        problem, hint = "is not a folder", "Move it away, or set RUNE_HOME to a folder."
+    elif info.st_uid != os.geteuid():
+        problem = f"belongs to another user (uid {info.st_uid}; you are {os.geteuid()})"
+        hint = "Set RUNE_HOME to a folder of your own."
+    elif info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        problem, hint = "may be written by other users", f"Run: chmod go-w '{folder}'"
+    elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        problem, hint = "cannot be written", "Give yourself permission, or set RUNE_HOME to a folder you can write."
+    else:
+        return
+    raise StorageUnavailableError(f"{folder} {problem}", hint=hint)
+
+
+def _unavailable(path: Path, error: OSError) -> StorageUnavailableError:
+    return StorageUnavailableError(
+        f"{error.filename or path}: {error.strerror or error}",
+        hint="Free some space or give yourself permission there, or set RUNE_HOME to a folder you can write.",
+    )
+
+
+def _unsafe_base(base: str) -> str:
+    """Say why sockets may not be kept below `base`; empty when they may."""
+    if not base.startswith("/"):
+        return "not an absolute path"
+    if len(os.fsencode(base)) + len("/rune-12345678") > _RUNTIME_DIR_LIMIT:
+        return "its path is too long for a socket"
+    try:
+        info = Path(base).stat()
+    except OSError as error:
+        return error.strerror or str(error)
+    problem = ""
+    if not stat.S_ISDIR(info.st_mode):
+        problem = "not a folder"
+    elif info.st_uid not in {0, os.geteuid()}:
+        problem = "belongs to another user"
+    # In a folder that others may write, only the sticky bit keeps them from putting theirs in the place of ours.
+    elif info.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not info.st_mode & stat.S_ISVTX:
+        problem = "may be written by other users"
+    return problem
+
+
+def _read_device(file: Path) -> str | None:
+    try:
+        data = read_bounded(file, _DEVICE_FILE_LIMIT)
+    except FileNotFoundError:
+        return None
+    try:
+        value: Any = json.loads(data)
+        text: object = value["id"]
+    except (ValueError, TypeError, KeyError):
+        text = None
+    if isinstance(text, str) and _DEVICE_ID.fullmatch(text):
+        return text
+    error = InvalidRecordError(str(file), field="id", expected="dev_ and a ULID", got=repr(data[:60]))
+    error.hint = "Delete that file: this home then gets a new device id, and the journal goes on."
+    raise error
