@@ -1,0 +1,4 @@
+from yaml import YAMLError
+
+class ReaderError(YAMLError):
+    position: int
