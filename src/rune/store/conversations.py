@@ -1,0 +1,196 @@
+"""Conversations and their messages: what was said, in order, with every field. It builds no prompts."""
+
+from collections.abc import Collection
+from functools import partial
+from typing import Any
+
+import apsw
+import msgspec
+
+from rune.errors import NotFoundError
+from rune.records.events import ConversationHidden, ConversationRenamed, HistoryArchived, ModelSelected, PrefixChanged
+from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord, Role
+from rune.records.times import rfc3339
+from rune.store.ledger import Draft, Ledger, once
+from rune.store.projections import ProjectionEngine
+from rune.store.rows import find_by_part, read_record
+
+Change = ConversationRenamed | ConversationHidden | ModelSelected | PrefixChanged | HistoryArchived
+
+_MESSAGE_EVENT: dict[Role, str] = {"user": "user.message", "assistant": "response.generated", "tool": "tool.message"}
+_CHANGE_EVENT: dict[type[Change], str] = {
+    ConversationRenamed: "conversation.renamed",
+    ConversationHidden: "conversation.hidden",
+    ModelSelected: "model.selected",
+    PrefixChanged: "context.prefix_changed",
+    HistoryArchived: "history.archived",
+}
+_COLUMNS = "record, title, title_rank <> created_rank, model, prefix, hidden, messages, last_active"
+
+
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as it stands: `record` with the title, model and prefix of today.
+
+    `last_active` (RFC 3339) is when its last message was said, or it began; `messages` how many it has.
+    """
+
+    record: ConversationRecord
+    last_active: str
+    messages: int
+    hidden: bool
+    renamed: bool
+
+
+class ConversationStateRepository:
+    """Reads conversations from the views and writes them through the ledger.
+
+    `draft_*` give facts that are to be emitted together with others. Everything that blocks runs in a
+    thread. The views hold all that this process emitted; what others emitted, up to the last pass.
+    """
+
+    def __init__(self, ledger: Ledger, engine: ProjectionEngine) -> None:
+        self._ledger = ledger
+        self._engine = engine
+
+    def draft_create(self, record: ConversationRecord) -> Draft:
+        """Return the beginning of a conversation, or of a branch of one; once for its id."""
+        event_type = "conversation.created" if record.forked_from is None else "conversation.forked"
+        return Draft(event_type=event_type, body=record, partition=record.id, event_id=once(record.id))
+
+    def draft_append(self, message: ConversationMessageRecord) -> Draft:
+        """Return what was said; once for the message's id. Raises ValueError for a role that does not speak."""
+        if message.role not in _MESSAGE_EVENT:
+            raise ValueError(f"a message of role {message.role!r} is not part of a conversation")
+        actor = {"user": "owner", "assistant": f"model:{message.model}", "tool": f"tool:{message.tool_name}"}
+        return Draft(
+            event_type=_MESSAGE_EVENT[message.role],
+            body=message,
+            partition=message.conversation_id,
+            actor_id=actor[message.role],
+            event_id=once(message.id),
+        )
+
+    def draft_change(self, change: Change, *, actor_id: str = "rune") -> Draft:
+        """Return a change of title, listing, model, prefix or of what is still sent."""
+        return Draft(
+            event_type=_CHANGE_EVENT[type(change)], body=change, partition=change.conversation_id, actor_id=actor_id
+        )
+
+    async def create(self, record: ConversationRecord) -> None:
+        """Begin a conversation. Raises as Ledger.emit_many."""
+        await self._ledger.emit(self.draft_create(record))
+
+    async def append(self, message: ConversationMessageRecord) -> None:
+        """Store a message; the same one twice is stored once. Raises IdentityCollisionError for another of its id."""
+        await self._ledger.emit(self.draft_append(message))
+
+    async def change(self, change: Change, *, actor_id: str = "rune") -> None:
+        """Store a change. Raises as Ledger.emit_many."""
+        await self._ledger.emit(self.draft_change(change, actor_id=actor_id))
+
+    async def get(self, conversation_id: str) -> Conversation:
+        """Return a conversation. Raises NotFoundError."""
+        found = await self._select("WHERE id = ? AND record IS NOT NULL", (conversation_id,))
+        if not found:
+            raise NotFoundError(f"no conversation {conversation_id}", hint="`rune sessions list` shows them.")
+        return found[0]
+
+    async def conversations(
+        self,
+        folder: str | None = None,
+        channel: Channel | None = None,
+        *,
+        limit: int = 50,
+        exclude: Collection[str] = (),
+        with_hidden: bool = False,
+    ) -> list[Conversation]:
+        """List conversations, the one that was active last first."""
+        wanted: list[tuple[str, tuple[str, ...]]] = [("record IS NOT NULL", ())]
+        if folder is not None:
+            wanted.append(("folder = ?", (folder,)))
+        if channel is not None:
+            wanted.append(("channel = ?", (channel,)))
+        if exclude:
+            wanted.append((f"id NOT IN ({','.join('?' * len(exclude))})", tuple(exclude)))
+        if not with_hidden:
+            wanted.append(("hidden = 0", ()))
+        where = " AND ".join(condition for condition, _ in wanted)
+        values = [value for _, values in wanted for value in values]
+        return await self._select(f"WHERE {where} ORDER BY last_active DESC, id DESC LIMIT ?", (*values, limit))
+
+    async def latest(
+        self, folder: str | None = None, channel: Channel | None = None, *, exclude: Collection[str] = ()
+    ) -> Conversation | None:
+        """Return the conversation that was active last; None when there is none."""
+        found = await self.conversations(folder, channel, limit=1, exclude=exclude)
+        return found[0] if found else None
+
+    async def resolve(self, text: str) -> str:
+        """Return the id of the one conversation whose id is, begins or ends with `text`. Raises NotFoundError."""
+        return await self._engine.query(
+            partial(find_by_part, text=text, kind="cnv", table="conversations", listed="record IS NOT NULL")
+        )
+
+    async def message(self, message_id: str) -> ConversationMessageRecord:
+        """Return one message. Raises NotFoundError."""
+        found = await self._messages("WHERE id = ?", (message_id,))
+        if not found:
+            raise NotFoundError(f"no message {message_id}")
+        return found[0]
+
+    async def messages(self, conversation_id: str) -> list[ConversationMessageRecord]:
+        """Return everything said in a conversation, oldest first."""
+        return await self._messages("WHERE conversation_id = ? ORDER BY rank", (conversation_id,))
+
+    async def window(self, conversation_id: str, n: int) -> list[ConversationMessageRecord]:
+        """Return the last `n` messages, oldest of them first."""
+        found = await self._messages("WHERE conversation_id = ? ORDER BY rank DESC LIMIT ?", (conversation_id, n))
+        return found[::-1]
+
+    async def messages_for_task(self, task_id: str) -> list[ConversationMessageRecord]:
+        """Return everything said for a task, oldest first."""
+        return await self._messages("WHERE task_id = ? ORDER BY rank", (task_id,))
+
+    async def archived_ids(self, conversation_id: str) -> frozenset[str]:
+        """Return the ids of messages that are no longer sent."""
+        rows = await self._engine.query(
+            lambda connection: connection.execute(
+                "SELECT message_id FROM archived WHERE conversation_id = ?", (conversation_id,)
+            ).fetchall()
+        )
+        return frozenset(str(row[0]) for row in rows)
+
+    async def prefix_id(self, conversation_id: str) -> str | None:
+        """Return the evidence id of the frozen prefix in force; None when there is none yet."""
+        return (await self.get(conversation_id)).record.prefix
+
+    async def model(self, conversation_id: str) -> str:
+        """Return the model that was chosen last in this conversation."""
+        return (await self.get(conversation_id)).record.model
+
+    async def _select(self, rest: str, values: tuple[str | int, ...]) -> list[Conversation]:
+        def select(connection: apsw.Connection) -> list[Conversation]:
+            rows = connection.execute(f"SELECT {_COLUMNS} FROM conversations {rest}", values)  # noqa: S608 text from here
+            return [_conversation(row) for row in rows]
+
+        return await self._engine.query(select)
+
+    async def _messages(self, rest: str, values: tuple[str | int, ...]) -> list[ConversationMessageRecord]:
+        def select(connection: apsw.Connection) -> list[ConversationMessageRecord]:
+            rows = connection.execute(f"SELECT record FROM messages {rest}", values)  # noqa: S608 text from here
+            return [read_record(row[0], ConversationMessageRecord) for row in rows]
+
+        return await self._engine.query(select)
+
+
+def _conversation(row: tuple[Any, ...]) -> Conversation:
+    record, title, renamed, model, prefix, hidden, messages, last_active = row
+    return Conversation(
+        record=msgspec.structs.replace(
+            read_record(record, ConversationRecord), title=title, model=model, prefix=prefix
+        ),
+        last_active=rfc3339(last_active),
+        messages=messages,
+        hidden=bool(hidden),
+        renamed=bool(renamed),
+    )

@@ -1,0 +1,28 @@
+"""The one door through which the operating system's errors become ours in `store`."""
+
+import errno
+
+from rune.errors import StorageUnavailableError
+
+# After one of these nothing is known to be broken: the next attempt may go well.
+PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM})
+
+_HINTS = {
+    errno.ENOSPC: "The disk is full: free some space and send it again. What was acknowledged is safe.",
+    errno.EDQUOT: "Your disk quota is used up: free some space and send it again.",
+    errno.EFBIG: "The file may not grow further: raise the limit on file sizes (ulimit -f).",
+    errno.EROFS: "The disk is mounted read-only: remount it, or set RUNE_HOME to a folder that can be written.",
+    errno.EACCES: "Check who owns that folder, or set RUNE_HOME to one that can be written.",
+    errno.EPERM: "Check who owns that folder, or set RUNE_HOME to one that can be written.",
+    errno.EIO: "The disk reports an error: check it, then start Rune again.",
+    errno.ELOOP: "A symbolic link stands where Rune keeps its own files: replace it by the file or folder itself.",
+    errno.ENOLCK: "This file system has no locks: set RUNE_HOME to a folder on a local disk.",
+    errno.EOPNOTSUPP: "This file system has no locks: set RUNE_HOME to a folder on a local disk.",
+}
+
+
+def unavailable(error: OSError, what: str) -> StorageUnavailableError:
+    """Return the typed form of an error that came while doing `what`, with a hint."""
+    reason = error.strerror or str(error)
+    code = error.errno or 0
+    return StorageUnavailableError(f"{what}: {reason}", hint=_HINTS.get(code, "Nothing acknowledged is lost."))

@@ -1,0 +1,121 @@
+"""Reading a slot through all its segments, and finding where it ends."""
+
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import NamedTuple
+
+from rune.errors import CorruptJournalError, JournalMovedError
+from rune.store.event_store import Offset
+from rune.store.order import Located
+from rune.store.segments import Erased, SegmentReader, list_segments, segment_name
+
+_NEAR_END = 64 << 10
+
+
+class Limit(NamedTuple):
+    """How far a slot may be read: to this byte of this segment."""
+
+    segment: int
+    position: int
+
+
+class Tip(NamedTuple):
+    """The last event of a slot."""
+
+    offset: Offset
+    hlc: int
+    chain: str
+
+
+def slot_events(
+    folder: Path,
+    writer: str,
+    after: Offset | None,
+    *,
+    limit: Limit | None,
+    erased: Erased,
+    see: Callable[[int], None],
+) -> Generator[Located, None, None]:
+    """Iterate over a slot's events after a place, verified, in constant memory.
+
+    With a `limit` (the reading process's own slot) everything up to it must be whole. Without one the
+    slot belongs to another process, perhaps a dead one: what is unfinished or torn at its very end is
+    left for later. `see` is told each hlc. Raises CorruptJournalError, UnmigratedDialectError,
+    StorageUnavailableError, JournalMovedError.
+    """
+    number = 1 if after is None else after.segment
+    reader = _open(folder, writer, number, erased, known=after is not None)
+    try:
+        if after is not None:
+            reader.seek(after)
+        while True:
+            last = limit.segment if limit else list_segments(folder)[writer][-1]
+            end = limit.position if limit and number == limit.segment else None
+            for item in reader.events(end):
+                see(item[1].hlc)
+                yield item
+            if number < last:
+                _must_be_whole(reader)
+                number += 1
+                following = _open(folder, writer, number, erased, known=False)
+                previous, reader = reader, following
+                previous.close()
+                _go_on(previous, following)
+            elif limit is not None:
+                if reader.position != limit.position:
+                    _must_be_whole(reader)
+                    raise reader.corrupt(reader.position, "it is shorter than what was written to it")
+                return
+            elif list_segments(folder)[writer][-1] == number and not _was_rewritten(reader):
+                return
+    finally:
+        reader.close()
+
+
+def find_tip(folder: Path, writer: str, numbers: list[int], erased: Erased) -> Tip | None:
+    """Return the last event of a slot without reading all of it; None when it has none. Raises as `slot_events`."""
+    for number in reversed(numbers):
+        with SegmentReader(folder, writer, number, erased) as reader:
+            reader.enter_near_end(_NEAR_END)
+            for _ in reader.events():
+                pass
+            if reader.seq:
+                return Tip(Offset(writer, reader.seq, number, reader.position), reader.hlc, reader.chain)
+    return None
+
+
+def _open(folder: Path, writer: str, number: int, erased: Erased, *, known: bool) -> SegmentReader:
+    try:
+        return SegmentReader(folder, writer, number, erased)
+    except JournalMovedError:
+        if known:
+            raise
+        file = str(folder / segment_name(writer, number))
+        raise CorruptJournalError("this segment is missing", file=file, line=1, byte=0) from None
+
+
+def _go_on(previous: SegmentReader, following: SegmentReader) -> None:
+    if following.header.prev != previous.chain:
+        raise following.corrupt(0, "it does not follow the segment before it (chain broken)")
+    following.seq = previous.seq
+
+
+def _must_be_whole(reader: SegmentReader) -> None:
+    if reader.tail is not None:
+        place = reader.tail.start if reader.tail.damaged is None else reader.tail.damaged
+        raise reader.corrupt(place, reader.tail.reason)
+
+
+def _was_rewritten(reader: SegmentReader) -> bool:
+    """Judge the end of another process's slot: False, read to its end; True, there is more by now.
+
+    Raises CorruptJournalError for damage that is not at the end. Its holder may have cut off what it
+    could not write while we read: what does not verify is looked at afresh.
+    """
+    if reader.tail is None or reader.tail.damaged is None:
+        return False
+    if reader.verifies_now(reader.tail.damaged):
+        return True
+    if reader.holds_event_behind(reader.tail.damaged):
+        _must_be_whole(reader)
+    return False

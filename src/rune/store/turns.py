@@ -1,0 +1,81 @@
+"""Turns: which began, which ended and why, and which were cut off by a kill."""
+
+import apsw
+import msgspec
+
+from rune.errors import NotFoundError
+from rune.records.envelope import EventEnvelope
+from rune.records.record import Record
+from rune.records.turns import TurnRecord
+from rune.store.event_store import Offset
+from rune.store.projections import ProjectionEngine, rank
+from rune.store.rows import read_record
+
+_DDL = """
+CREATE TABLE turns (
+    id TEXT NOT NULL UNIQUE,
+    conversation_id TEXT NOT NULL,
+    started_rank TEXT NOT NULL,
+    changed_rank TEXT NOT NULL,
+    finished INTEGER NOT NULL,
+    record BLOB NOT NULL
+);
+CREATE INDEX turns_of_conversation ON turns (conversation_id, started_rank);
+CREATE INDEX turns_open ON turns (id) WHERE finished = 0;
+"""
+_UPSERT = """
+INSERT INTO turns VALUES (?1,?2,?3,?3,?4,?5) ON CONFLICT (id) DO UPDATE SET
+    started_rank = min(started_rank, excluded.started_rank),
+    finished = max(finished, excluded.finished),
+    record = iif(excluded.changed_rank > changed_rank, excluded.record, record),
+    changed_rank = max(changed_rank, excluded.changed_rank)
+"""
+
+
+class TurnViews:
+    """The projection `turns`: one row a turn, as its last event left it."""
+
+    name = "turns"
+    ddl = _DDL
+    tables = ("turns",)
+
+    def apply(self, connection: apsw.Connection, offset: Offset, envelope: EventEnvelope, body: Record) -> None:
+        """Take one event in (Projection.apply)."""
+        if isinstance(body, TurnRecord):
+            finished = int(envelope.event_type == "turn.finished")
+            row = (body.id, body.conversation_id, rank(envelope), finished, msgspec.json.encode(body))
+            connection.execute(_UPSERT, row)
+
+
+class TurnRepository:
+    """Reads turns from the views. Only the recorder of a turn writes its facts."""
+
+    def __init__(self, engine: ProjectionEngine) -> None:
+        self._engine = engine
+
+    async def get(self, turn_id: str) -> TurnRecord:
+        """Return a turn; `stop_reason` is None while it has not ended. Raises NotFoundError."""
+        found = await self._select("WHERE id = ?", turn_id)
+        if not found:
+            raise NotFoundError(f"no turn {turn_id}")
+        return found[0]
+
+    async def open_turns(self, conversation_id: str | None = None) -> list[TurnRecord]:
+        """Return the turns that began and did not end, oldest first; of one conversation when it is named.
+
+        Whether one of them still runs is known by who holds the conversation's lease.
+        """
+        if conversation_id is None:
+            return await self._select("WHERE finished = 0 ORDER BY id")
+        return await self._select("WHERE conversation_id = ? AND finished = 0 ORDER BY started_rank", conversation_id)
+
+    async def turns(self, conversation_id: str) -> list[TurnRecord]:
+        """Return a conversation's turns, oldest first."""
+        return await self._select("WHERE conversation_id = ? ORDER BY started_rank", conversation_id)
+
+    async def _select(self, rest: str, *values: str) -> list[TurnRecord]:
+        def select(connection: apsw.Connection) -> list[TurnRecord]:
+            rows = connection.execute(f"SELECT record FROM turns {rest}", values)  # noqa: S608 text from here
+            return [read_record(row[0], TurnRecord) for row in rows]
+
+        return await self._engine.query(select)

@@ -1,0 +1,198 @@
+"""The SQLite file of the views: opened a connection a thread, watched, thrown away and begun again.
+
+Nothing in it is the truth: whatever is wrong with the file (gone, damaged, of another schema), the
+answer is a new one, filled from the journal.
+"""
+
+import fcntl
+import os
+import secrets
+import threading
+import zlib
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from rune.errors import StorageUnavailableError
+from rune.store.failures import unavailable
+
+# How long a writer waits for another process's transaction (at most 500 events: some milliseconds).
+_BUSY_MILLISECONDS = 10_000
+_WAL_BYTES_KEPT = 16 * 1024 * 1024
+# A checkpoint syncs: every 16 MB instead of SQLite's 4 halves the time of a rebuild.
+_PAGES_TO_CHECKPOINT = 4000
+_CACHE_KIB = 8000
+# The file is unusable but nothing is lost: throw it away, rebuild.
+DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+# What the machine refuses; every other apsw error is a mistake in our SQL and stays as it is.
+_REFUSED = (
+    apsw.FullError,
+    apsw.IOError,
+    apsw.CantOpenError,
+    apsw.ReadOnlyError,
+    apsw.PermissionsError,
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.ProtocolError,
+)
+
+
+@contextmanager
+def translated(path: Path) -> Generator[None, None, None]:
+    """Turn what SQLite and the operating system refuse into StorageUnavailableError (the one door)."""
+    try:
+        yield
+    except _REFUSED as error:
+        raise StorageUnavailableError(f"{path}: {error}", hint="The journal itself is not affected.") from error
+    except OSError as error:
+        raise unavailable(error, f"cannot use {str(path)!r}") from error
+
+
+@contextmanager
+def transaction(connection: apsw.Connection) -> Generator[None, None, None]:
+    """Run a block as one write. IMMEDIATE: a deferred one loses to another process without waiting."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        # SQLite may have rolled back by itself (disk full); a second ROLLBACK would hide why.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+class OpenViews(NamedTuple):
+    """A thread's connection. `birth` is drawn when a file is made and tells it from every other one:
+    its `inode` may be given to the next as soon as nobody has it open.
+    """
+
+    connection: apsw.Connection
+    birth: int
+    inode: tuple[int, int]
+
+
+class ViewsFile:
+    """One views file. `ddl` makes its tables; a file made from another text is replaced, and so is a
+    damaged one, which `report` is told.
+
+    Safe to use from any thread: each gets its own connection, reopened when the file at `path` is
+    no longer the one it was opened on.
+    """
+
+    def __init__(self, path: Path, ddl: str, report: Callable[[Exception], None]) -> None:
+        self.path = path
+        self._report = report
+        self._ddl = ddl
+        # SQLite keeps this number in the header; 0 stands for a file that was not finished.
+        self._schema = (zlib.crc32(ddl.encode()) & 0x7FFFFFFF) or 1
+        self._local = threading.local()
+        self._open: set[apsw.Connection] = set()
+        self._mutex = threading.Lock()
+        self._closed = False
+
+    def _inode(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def opened(self) -> OpenViews:
+        """Return this thread's connection to the file that is there now; makes the file if need be."""
+        mine = self._mine()
+        if mine is not None and mine.inode == self._inode() and not self._closed:
+            return mine
+        if mine is not None:
+            self._let_go(mine.connection)
+            self._local.mine = None
+        if self._closed:
+            raise StorageUnavailableError(f"{self.path} was closed")
+        with self._creating():
+            connection = self._attach()
+            inode = self._inode()
+        if inode is None:
+            raise StorageUnavailableError(f"{self.path} vanished while it was opened")
+        self._local.mine = OpenViews(connection, connection.pragma("application_id"), inode)
+        return self._local.mine
+
+    def discard(self) -> None:
+        """Delete the file, unless it is no longer the one this thread had open; the next use makes a new one."""
+        with self._creating():
+            mine = self._mine()
+            if mine is None or mine.inode == self._inode():
+                self._unlink()
+
+    def close(self) -> None:
+        """Close every thread's connection; none may be in use. May be called twice."""
+        with self._mutex:
+            self._closed = True
+            connections, self._open = self._open, set()
+        for connection in connections:
+            connection.close()
+
+    def _mine(self) -> OpenViews | None:
+        return getattr(self._local, "mine", None)
+
+    def _attach(self) -> apsw.Connection:
+        if self._inode() is not None:
+            try:
+                connection = self._connect()
+                if connection.pragma("user_version") == self._schema:
+                    return self._known(connection)
+                connection.close()
+            except DAMAGED as error:
+                self._report(error)
+        self._unlink()
+        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        connection = self._connect()
+        with transaction(connection):
+            connection.execute(self._ddl).fetchall()
+            connection.pragma("application_id", secrets.randbits(31))
+            connection.pragma("user_version", self._schema)
+        return self._known(connection)
+
+    def _connect(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
+        try:
+            connection.set_busy_timeout(_BUSY_MILLISECONDS)
+            connection.pragma("journal_mode", "wal")
+            connection.pragma("synchronous", "normal")
+            connection.pragma("journal_size_limit", _WAL_BYTES_KEPT)
+            connection.pragma("wal_autocheckpoint", _PAGES_TO_CHECKPOINT)
+            connection.pragma("cache_size", -_CACHE_KIB)
+            connection.pragma("temp_store", "memory")
+        except apsw.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _known(self, connection: apsw.Connection) -> apsw.Connection:
+        with self._mutex:
+            self._open.add(connection)
+        return connection
+
+    def _let_go(self, connection: apsw.Connection) -> None:
+        with self._mutex:
+            self._open.discard(connection)
+        connection.close()
+
+    def _unlink(self) -> None:
+        # The side files first: a new file must never meet the log of an old one.
+        for suffix in ("-wal", "-shm", ""):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
+    @contextmanager
+    def _creating(self) -> Generator[None, None, None]:
+        """Let one thread of one process look at the file and make it."""
+        lock = self.path.with_suffix(".lock")
+        with translated(self.path):
+            descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(descriptor)
