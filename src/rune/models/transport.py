@@ -4,7 +4,7 @@ A transport sends the broker's bytes as they are: `ChatRequest.messages` and `.t
 already rendered in the transport's own `dialect`, and stand in the body byte for byte.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -121,8 +121,8 @@ class ChatTransport(Protocol):
         """Return the window that the loaded model really has, in tokens; None when unknown or not loaded."""
         ...
 
-    def chat(self, request: ChatRequest) -> AsyncIterator[ChatChunk]:
-        """Stream one answer."""
+    def chat(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
+        """Stream one answer; an async generator, so that closing it early is a defined act."""
         ...
 
     async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:

@@ -1,0 +1,254 @@
+"""Ollama through its native API; never `/v1`, which ignores `num_ctx` (models.md)."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from rune.errors import (
+    BusyError,
+    CapabilityMissingError,
+    ModelError,
+    ModelUnavailableError,
+    Phase,
+    ServerError,
+    StreamBrokenError,
+)
+from rune.models import ollama_catalog as catalog
+from rune.models.endpoint import locality
+from rune.models.ndjson import LineSplitter
+from rune.models.ollama_failures import Asked
+from rune.models.ollama_http import CONNECT_TIMEOUT, ClientFactory, OllamaHttp, make_client
+from rune.models.ollama_wire import AnswerDecoder, chat_body, offers_tools
+from rune.models.transport import ChatChunk, ChatRequest, Completed, ModelInfo, Progress
+from rune.records.traces import Dialect
+
+if TYPE_CHECKING:
+    import httpx
+
+# Discovery asks what is there; a server that is there answers at once.
+_DISCOVERY_CONNECT: Final = 1.0
+_DISCOVERY: Final = 5.0
+_REFUSED_PAUSES: Final = (0.2,)
+_BUSY_PAUSES: Final = (0.5, 1.5)
+# After the proof that an answer is whole only the body's own end is still to come; reading it keeps the
+# connection for the next call.
+_DRAIN: Final = 0.05
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class OllamaTransport:
+    """One Ollama server. `base_url` as `endpoint.ollama_base_url` gives it; time-outs in seconds.
+
+    `sleep` waits between the few tries that rule 14 allows: a connection refused or cut before any byte,
+    once; a full queue, twice. Nothing is tried again once a byte of the answer has come.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        first_byte_timeout: float = 600.0,
+        token_timeout: float = 60.0,
+        client_factory: ClientFactory = make_client,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._http = OllamaHttp(base_url, client_factory=client_factory)
+        self._first_byte_timeout = first_byte_timeout
+        self._token_timeout = token_timeout
+        self._sleep = sleep
+        self._remote = locality(base_url) == "remote"
+
+    @property
+    def provider(self) -> str:
+        """`ollama`."""
+        return catalog.PROVIDER
+
+    @property
+    def dialect(self) -> Dialect:
+        """`ollama`."""
+        return "ollama"
+
+    async def models(self) -> list[ModelInfo]:
+        """List the installed models, newest first; their capabilities are a first guess, `describe` knows.
+
+        Raises ModelUnavailableError when nobody answers, else another ModelError.
+        """
+        return catalog.read_tags(await self._discover("GET", "/api/tags"), remote=self._remote)
+
+    async def describe(self, model: str) -> ModelInfo:
+        """Describe one model, with the size and digest that its entry in the list has.
+
+        Raises ModelNotFoundError, ModelUnavailableError, else another ModelError.
+        """
+        answer, listed = await asyncio.gather(
+            self._discover("POST", "/api/show", catalog.show_body(model), model=model), self.models()
+        )
+        entry = next((info for info in listed if catalog.same_model(info.name, model)), None)
+        return catalog.read_show(answer, name=model, listed=entry, remote=self._remote)
+
+    async def window_in_force(self, model: str) -> int | None:
+        """Return the window that the loaded model really has, in tokens; None when unknown or not loaded."""
+        return catalog.read_window(await self._discover("GET", "/api/ps"), model)
+
+    async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
+        """Return one vector a text, in order. Raises CapabilityMissingError for a model that only chats,
+        ContextTruncatedError for a text over its window, ProtocolError when the counts do not agree.
+        """
+        if not texts:
+            return []
+        body = catalog.embed_body(model, list(texts))
+        try:
+            answer = await self._http.ask(
+                "POST", "/api/embed", body, model=model, within=self._first_byte_timeout, connect=CONNECT_TIMEOUT
+            )
+        except ServerError as error:
+            if error.status == HTTPStatus.NOT_IMPLEMENTED or "support embeddings" in error.text:
+                raise CapabilityMissingError(model, "embedding") from error
+            raise
+        return catalog.read_vectors(answer, expected=len(texts))
+
+    async def close(self) -> None:
+        """Close the connections; may be called twice, and a later call opens new ones."""
+        await self._http.close()
+
+    async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatChunk]:
+        """Stream one answer (see `ChatTransport.chat`). Closing the iterator closes the connection at once,
+        which is the only way to call Ollama off (rule 13).
+        """
+        opening = asyncio.create_task(self._open(chat_body(request), request))
+        looking = asyncio.create_task(self._phase(request.model))
+        try:
+            # Nothing comes while the model loads or reads; whether it does is asked beside the call.
+            await asyncio.wait({opening, looking}, return_when=asyncio.FIRST_COMPLETED)
+            if not opening.done():
+                yield Progress(looking.result(), 0, request.estimated)
+            async with aclosing(self._answer(await opening, request)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        finally:
+            await _call_off(opening, looking)
+
+    async def _answer(self, opened: "_Opened", request: ChatRequest) -> AsyncGenerator[ChatChunk]:
+        decoder, splitter = AnswerDecoder(request), LineSplitter()
+        silence = _Silence(opened.deadline, self._between_lines(request))
+        part = opened.first
+        try:
+            while part is not None:
+                for line in splitter.feed(part):
+                    silence.heard(line)
+                    for chunk in decoder.read(line, splitter.number):
+                        if isinstance(chunk, Completed):
+                            await self._drain(opened.parts)
+                        yield chunk
+                    if decoder.done:
+                        return
+                part = await self._http.read(opened.parts, silence.begin(), silence.phase)
+                silence.end()
+            for chunk in decoder.ended(splitter.rest(), splitter.number):
+                yield chunk
+        except ModelError:
+            for chunk in decoder.held():
+                yield chunk
+            raise
+
+    async def _open(self, body: bytes, request: ChatRequest) -> "_Opened":
+        """Send the call and wait for its first bytes, which are the first token's."""
+        asked = Asked(model=request.model, estimated=request.estimated, window=request.options.num_ctx)
+        deadline = asyncio.get_running_loop().time() + self._first_byte_timeout
+        response = await self._send(body, asked, deadline)
+        parts = response.aiter_bytes()
+        try:
+            return _Opened(response, parts, await self._http.read(parts, deadline, "first_byte"), deadline)
+        except BaseException:
+            await response.aclose()
+            raise
+
+    async def _send(self, body: bytes, asked: Asked, deadline: float) -> "httpx.Response":
+        refused, busy = iter(_REFUSED_PAUSES), iter(_BUSY_PAUSES)
+        while True:
+            try:
+                return await self._http.open(
+                    "POST", "/api/chat", body, asked=asked, deadline=deadline, connect=CONNECT_TIMEOUT
+                )
+            except (ModelUnavailableError, StreamBrokenError):
+                pause = next(refused, None)
+                if pause is None:
+                    raise
+            except BusyError:
+                pause = next(busy, None)
+                if pause is None:
+                    raise
+            await self._sleep(pause)
+
+    async def _phase(self, model: str) -> Literal["loading", "reading"]:
+        try:
+            loaded = catalog.is_loaded(await self._discover("GET", "/api/ps"), model)
+        except ModelError:
+            return "reading"  # only a word on the screen hangs on it; the call itself reports what is wrong
+        return "reading" if loaded else "loading"
+
+    def _between_lines(self, request: ChatRequest) -> float:
+        # While a call is being written the server keeps it back until it is whole: no token is seen for as
+        # long as that takes, so the patience is the one for a model that reads.
+        return max(self._first_byte_timeout, self._token_timeout) if offers_tools(request) else self._token_timeout
+
+    async def _drain(self, parts: AsyncIterator[bytes]) -> None:
+        deadline = asyncio.get_running_loop().time() + _DRAIN
+        with suppress(ModelError):  # the answer is proven whole: how its connection ends changes nothing
+            while await self._http.read(parts, deadline, "token") is not None:
+                pass
+
+    async def _discover(self, method: str, path: str, body: bytes | None = None, *, model: str = "") -> dict[str, Any]:
+        return await self._http.ask(method, path, body, model=model, within=_DISCOVERY, connect=_DISCOVERY_CONNECT)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """An answer whose first bytes have come; `first` is None when it has none at all."""
+
+    response: "httpx.Response"
+    parts: AsyncIterator[bytes]
+    first: bytes | None
+    deadline: float
+
+
+class _Silence:
+    """How long nothing may come: until `first` before the first line that says something, `between`
+    seconds after each one. Only waiting counts: a reader that takes its time is no silence of the server.
+    """
+
+    def __init__(self, first: float, between: float) -> None:
+        self._now = asyncio.get_running_loop().time
+        self._between = between
+        self._since = self._now()
+        self._left = first - self._since
+        self.phase: Phase = "first_byte"
+
+    def begin(self) -> float:
+        """Begin to wait and return the deadline."""
+        self._since = self._now()
+        return self._since + self._left
+
+    def end(self) -> None:
+        """Something came, if only half a line."""
+        self._left -= self._now() - self._since
+
+    def heard(self, line: bytes) -> None:
+        """Begin anew, unless the line is blank: a trickle of nothing is silence too."""
+        if line.strip():
+            self.phase = "token"
+            self._left = self._between
+
+
+async def _call_off(opening: "asyncio.Task[_Opened]", looking: "asyncio.Task[Any]") -> None:
+    opening.cancel()
+    looking.cancel()
+    try:
+        await asyncio.gather(opening, looking, return_exceptions=True)
+    finally:  # a second cancel may end the wait, not what the wait is for
+        if opening.done() and not opening.cancelled() and opening.exception() is None:
+            await opening.result().response.aclose()

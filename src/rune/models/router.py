@@ -1,0 +1,148 @@
+"""Which model answers: the named one, the conversation's, the configured one, else the first usable
+(models.md, Choosing). A model is never switched in silence.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, Literal, NoReturn
+
+import msgspec
+
+from rune.errors import (
+    CapabilityMissingError,
+    ModelError,
+    ModelNotFoundError,
+    ModelUnavailableError,
+    RemoteRefusedError,
+)
+from rune.models.catalog import EMBEDDED, Catalog, Offer, by_preference, can_chat, survey
+from rune.models.transport import ChatTransport, ModelInfo
+
+Reason = Literal["requested", "conversation", "configured", "only", "first_usable", "embedded_stand_in"]
+
+_INSTALL: Final = (
+    "Install Ollama (https://ollama.com/download) and get a model with `ollama pull qwen3:4b`, "
+    "or fetch the small stand-in with `rune models fetch-embedded`."
+)
+_REAL_ONE: Final = "For a real one: install Ollama (https://ollama.com/download), then `ollama pull qwen3:4b`."
+_ALLOW: Final = "Choose a model on this machine, or set `model.local_only: false`."
+_NAMES_SHOWN: Final = 12
+_DESCRIBED: Final = 16
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The model that answers and why; `notice` is one sentence for the person, "" when there is none."""
+
+    transport: ChatTransport
+    info: ModelInfo
+    reason: Reason
+    notice: str = ""
+
+
+class Router:
+    """Chooses among `transports`, tried in their order; the embedded one, if any, is only a stand-in.
+
+    `local_only` refuses every model that is not on this machine or the person's own network. `memory` is
+    what a model may take, in bytes; None: unknown.
+    """
+
+    def __init__(
+        self, transports: Sequence[ChatTransport], *, local_only: bool = True, memory: int | None = None
+    ) -> None:
+        self._transports = tuple(transports)
+        self._local_only = local_only
+        self._memory = memory
+
+    async def survey(self) -> Catalog:
+        """Return all models that can be seen now."""
+        return await survey(self._transports)
+
+    async def choose(self, *, requested: str | None, conversation_model: str | None, configured: str | None) -> Choice:
+        """Return the model for a turn; None or "" where nothing is named.
+
+        Raises ModelNotFoundError (a named model is not there: it says what is), RemoteRefusedError,
+        CapabilityMissingError (it does not chat), ModelUnavailableError (there is no model at all).
+        """
+        catalog = await survey(self._transports)
+        named: list[tuple[str | None, Reason]] = [
+            (requested, "requested"),
+            (conversation_model, "conversation"),
+            (configured, "configured"),
+        ]
+        for name, reason in named:
+            if name:
+                return await self._by_name(name, reason, catalog)
+        return await self._by_itself(catalog)
+
+    async def _by_name(self, name: str, reason: Reason, catalog: Catalog) -> Choice:
+        offer = catalog.find(name)
+        if offer is None:
+            _refuse_unknown(name, reason, catalog)
+        described = await _described(offer)
+        if isinstance(described, ModelError):
+            raise described
+        if self._local_only and described.info.remote:
+            raise RemoteRefusedError(
+                f"{described.info.name} is not on this machine: what you write would be sent elsewhere", hint=_ALLOW
+            )
+        if not can_chat(described.info):
+            raise CapabilityMissingError(described.info.name, "chat")
+        return Choice(transport=described.transport, info=described.info, reason=reason)
+
+    async def _by_itself(self, catalog: Catalog) -> Choice:
+        real = [offer for offer in catalog.offers if offer.info.provider != EMBEDDED]
+        allowed = [offer for offer in real if not (self._local_only and offer.info.remote)]
+        first = by_preference(allowed, memory=self._memory)[:_DESCRIBED]
+        # Only a model's own description is reliable: a list may leave tools out or name them wrongly.
+        descriptions = await asyncio.gather(*(_described(offer) for offer in first))
+        usable = [
+            offer
+            for offer in descriptions
+            if not isinstance(offer, ModelError)
+            and can_chat(offer.info)
+            and not (self._local_only and offer.info.remote)
+        ]
+        if usable:
+            best = by_preference(usable, memory=self._memory)[0]
+            reason: Reason = "only" if len(usable) == 1 else "first_usable"
+            return Choice(transport=best.transport, info=best.info, reason=reason)
+        stand_in = next((offer for offer in catalog.offers if offer.info.provider == EMBEDDED), None)
+        why = _why_nothing(catalog, real=real, allowed=allowed)
+        if stand_in is None:
+            raise ModelUnavailableError(f"there is no model to ask: {why}", hint=_INSTALL)
+        described = await _described(stand_in)
+        if isinstance(described, ModelError):
+            raise described
+        notice = f"{why[0].upper()}{why[1:]}. A small stand-in answers: {described.info.name}. {_REAL_ONE}"
+        return Choice(transport=described.transport, info=described.info, reason="embedded_stand_in", notice=notice)
+
+
+async def _described(offer: Offer) -> Offer | ModelError:
+    try:
+        return Offer(offer.transport, await offer.transport.describe(offer.info.name))
+    except ModelError as error:
+        return error
+
+
+def _refuse_unknown(name: str, reason: Reason, catalog: Catalog) -> NoReturn:
+    if not catalog.offers:
+        seen = "; ".join(failure.message for failure in catalog.failures) or "no model is installed"
+        raise ModelUnavailableError(f"{name!r} cannot be asked: {seen}", hint=_INSTALL)
+    what = {
+        "conversation": f"this conversation's model {name!r} is not there any more",
+        "configured": f"the configured model {name!r} is not there",
+    }.get(reason, f"model {name!r} is not there")
+    silent = "".join(f"; {failure.message}" for failure in catalog.failures)
+    names = catalog.names()
+    shown = ", ".join(names[:_NAMES_SHOWN]) + (
+        f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    )
+    raise ModelNotFoundError(what + silent, hint=f"Choose with -m NAME. There are: {shown}.")
+
+
+def _why_nothing(catalog: Catalog, *, real: Sequence[Offer], allowed: Sequence[Offer]) -> str:
+    if real and not allowed:
+        return "the only models found are not on this machine and `model.local_only` is on"
+    if real:
+        return "no model that was found can chat"
+    return "; ".join(failure.message for failure in catalog.failures) or "no model is installed"
