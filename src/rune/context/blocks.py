@@ -25,21 +25,37 @@ class ContributionBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FrozenBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """One block of a frozen prefix."""
+    """One block of a frozen prefix. `priority` and `evictable` are its contributor's, needed when that
+    one fails later and the block must be admitted again without it.
+    """
 
     name: str
     content: str
     source: str
     provenance: Provenance
+    priority: int = 100
+    evictable: bool = False
+
+
+class LeftOutBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """An evictable block that had to leave the prefix for a message. It stays out while its content is
+    the same (`content` is its evidence id) and the window no larger than `window`: a block that came
+    back with the next short message would break the prefix twice.
+    """
+
+    name: str
+    content: str
+    window: int
 
 
 class FrozenPrefix(msgspec.Struct, frozen=True, kw_only=True):
     """The prefix as it was when the conversation started or last broke: its blocks in order and the
-    rendered tools (JSON array). Kept as evidence; `encode`d canonically by the broker.
+    rendered tools (JSON array). Kept as evidence, encoded by `prefix.encode_prefix`.
     """
 
     blocks: tuple[FrozenBlock, ...]
     tools: str
+    left_out: tuple[LeftOutBlock, ...] = ()
 
 
 class ProjectFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,19 +88,11 @@ class AssemblyRequest(msgspec.Struct, frozen=True, kw_only=True):
     project: Sequence[ProjectFile]
 
 
-class Capsule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rendered prompt: what the transport sends, byte for byte. `estimated` in tokens."""
-
-    messages: bytes
-    tools: bytes
-    estimated: int
-    frozen: FrozenPrefix
-
-
 class ContextTrace(msgspec.Struct, frozen=True, kw_only=True):
     """What was decided about a prompt. Tokens by estimate; `blobs` are the contents that the recipe
     names by evidence id and that must be stored with it; `archived_now` are ids that left with this
-    prompt; `prefix_break` the reason of a break, None when the prefix is as it was.
+    prompt; `prefix_break` the reason of a break, None when the prefix is as it was. `tail` is what was
+    rendered before the person's words: the message's record must carry it in every later request.
     """
 
     recipe: PromptRecipe
@@ -97,6 +105,19 @@ class ContextTrace(msgspec.Struct, frozen=True, kw_only=True):
     prefix_reuse: float | None
     prefix_break: str | None
     degraded: tuple[str, ...]
+    tail: str = ""
+
+
+class Capsule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rendered prompt: what the transport sends, byte for byte. `estimated` in tokens. `trace` says how
+    it came about and is all that `extend` needs, in this process or, after a pause, in another one.
+    """
+
+    messages: bytes
+    tools: bytes
+    estimated: int
+    frozen: FrozenPrefix
+    trace: ContextTrace
 
 
 class Contributor(Protocol):

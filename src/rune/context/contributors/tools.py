@@ -1,0 +1,27 @@
+"""How to use the tools on offer."""
+
+from collections.abc import Sequence
+
+from rune.context.blocks import AssemblyRequest, ContributionBlock
+from rune.context.prompt_files import prompt
+
+
+class ToolsContributor:
+    """Gives the rules for tools where there are any; mandatory."""
+
+    name = "tools"
+
+    def contribute(self, request: AssemblyRequest) -> Sequence[ContributionBlock]:
+        """Return one block, or none. Raises OSError when the packaged file cannot be read."""
+        if not request.tools:
+            return ()
+        block = ContributionBlock(
+            name=self.name,
+            priority=90,
+            content=prompt("tools"),
+            source="built in",
+            evictable=False,
+            placement="prefix",
+            provenance="owner",
+        )
+        return (block,)

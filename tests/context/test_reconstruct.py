@@ -1,0 +1,107 @@
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rune.context.blocks import ProjectFile
+from rune.context.reconstruct import rebuild_messages
+from rune.records.messages import ConversationMessageRecord
+from rune.records.traces import PromptRecipe
+from tests.context.talk import READ_FILE, Conversation, Giver, block, broker_of
+
+
+def stored(talk: Conversation) -> dict[str, ConversationMessageRecord]:
+    """Return the conversation's records as they come back from the journal: with sorted keys."""
+    return {
+        message.id: msgspec.json.decode(msgspec.json.encode(message, order="sorted"), type=ConversationMessageRecord)
+        for message in talk.history
+    }
+
+
+def played(dialect: Any = "ollama") -> Conversation:
+    talk = Conversation(broker_of(), dialect=dialect)
+    talk.tools = [READ_FILE]
+    talk.project = [ProjectFile(path="AGENTS.md", text="Use tabs.")]
+    talk.turn("one", rounds=[talk.writer.round("look", ["a", "b"])])
+    talk.turn("two")
+    return talk
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    turns=st.lists(
+        st.tuples(
+            st.text(max_size=20),
+            st.sampled_from([0, 2000]),
+            st.lists(st.lists(st.text(max_size=20), min_size=1, max_size=3), max_size=2),
+            st.text(max_size=20),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    recalled=st.text(st.characters(codec="utf-8"), min_size=1, max_size=30),
+    dialect=st.sampled_from(["ollama", "openai"]),
+)
+def test_every_request_of_any_conversation_is_rebuilt_byte_for_byte(
+    turns: list[tuple[str, int, list[list[str]], str, bool]], recalled: str, dialect: Any
+) -> None:
+    persona = Giver("persona", block("persona", "You are Rune.", evictable=False, placement="prefix"))
+    talk = Conversation(broker_of(persona, Giver("memory", block("memory", recalled))), dialect=dialect, window=4096)
+    talk.tools = [READ_FILE]
+    for text, size, results, answer, complete in turns:
+        talk.ask(text + "x" * size, rounds=[talk.writer.round("", each) for each in results])
+        talk.history.append(talk.writer.answer(answer, complete=complete))
+    messages = stored(talk)
+    for capsule, trace in talk.requests:
+        rebuilt = rebuild_messages(trace.recipe, trace.blobs, messages)
+        assert rebuilt.problems == ()
+        assert rebuilt.matches
+        assert (rebuilt.messages, rebuilt.tools) == (capsule.messages, capsule.tools)
+
+
+def test_a_recipe_that_was_stored_rebuilds_the_same() -> None:
+    talk = played()
+    capsule, trace = talk.requests[-1]
+    recipe = msgspec.json.decode(msgspec.json.encode(trace.recipe), type=PromptRecipe)
+    assert rebuild_messages(recipe, trace.blobs, stored(talk)).messages == capsule.messages
+
+
+def test_a_tail_that_its_record_does_not_carry_is_taken_from_the_evidence() -> None:
+    talk = Conversation(broker_of(Giver("memory", block("memory", "Rex."), block("memory", "Three years."))))
+    talk.ask("one", rounds=[talk.writer.round("look", ["a"])])
+    bare = {message.id: msgspec.structs.replace(message, tail="") for message in talk.history}
+    for capsule, trace in talk.requests:
+        assert rebuild_messages(trace.recipe, trace.blobs, bare).messages == capsule.messages
+
+
+def test_without_tools_none_are_rebuilt() -> None:
+    talk = Conversation(broker_of())
+    talk.turn("one")
+    assert rebuild_messages(talk.requests[0][1].recipe, talk.requests[0][1].blobs, stored(talk)).tools == b"[]"
+
+
+@pytest.mark.parametrize("dialect", ["ollama", "openai"])
+def test_whatever_is_missing_or_changed_is_named_and_never_matches(dialect: Any) -> None:
+    talk = played(dialect)
+    _, trace = talk.requests[-1]
+    messages = stored(talk)
+    victim = trace.recipe.history[0].message_id
+    persona = trace.recipe.blocks[0].blob
+    without_message = {name: message for name, message in messages.items() if name != victim}
+    changed = {**messages, victim: msgspec.structs.replace(messages[victim], content="another")}
+    without_blob = {name: content for name, content in trace.blobs.items() if name != persona}
+    cases = [
+        (trace.recipe, trace.blobs, without_message, f"message {victim} is missing"),
+        (trace.recipe, trace.blobs, changed, f"message {victim} is not rendered as it was sent"),
+        (trace.recipe, without_blob, messages, "the content of block 'persona' is missing"),
+        (trace.recipe, {**trace.blobs, persona: b"You are evil."}, messages, "the content of block 'persona' is not"),
+        (trace.recipe, {**trace.blobs, trace.recipe.tools: b"[1]"}, messages, "the content of the tools is not"),
+        (msgspec.structs.replace(trace.recipe, messages_hash="sha256:0"), trace.blobs, messages, "have another hash"),
+    ]
+    for recipe, blobs, records, problem in cases:
+        rebuilt = rebuild_messages(recipe, blobs, records)
+        assert not rebuilt.matches
+        assert problem in " ".join(rebuilt.problems)
