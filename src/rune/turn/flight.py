@@ -1,0 +1,118 @@
+"""One turn in the air: what is fixed about it, and what changes while it runs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from rune.config.settings import Settings
+from rune.context.blocks import Capsule, ContextTrace
+from rune.models.transport import ChatTransport, ModelInfo
+from rune.records.messages import ConversationMessageRecord, ConversationRecord
+from rune.records.tasks import TaskStateRecord
+from rune.records.usage import Usage
+from rune.turn.events import TurnEvent
+from rune.turn.limits import Counters
+from rune.turn.request import TurnRequest
+
+T = TypeVar("T")
+
+
+class CancelToken:
+    """Says once that a turn is to stop. `bind` names the task that does the turn's work."""
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self._work: asyncio.Task[Any] | None = None
+
+    def bind(self, work: asyncio.Task[Any]) -> None:
+        """Name the task to cancel; one that was cancelled before stops at once."""
+        self._work = work
+        if self.cancelled:
+            work.cancel()
+
+    def cancel(self) -> None:
+        """Ask the turn to stop; the second time changes nothing."""
+        if self.cancelled:
+            return
+        self.cancelled = True
+        if self._work is not None:
+            self._work.cancel()
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """One model answer as it comes in. `recorded` once it is durable."""
+
+    message_id: str
+    text: list[str] = msgspec.field(default_factory=list[str])
+    thinking: list[str] = msgspec.field(default_factory=list[str])
+    complete: bool = False
+    recorded: bool = False
+
+    @property
+    def content(self) -> str:
+        """The text so far."""
+        return "".join(self.text)
+
+
+class ModelRun(msgspec.Struct, kw_only=True):
+    """Which model answers a turn, and what its calls came to. Times in
+    milliseconds; `notice` is what the person should know about the choice.
+    """
+
+    transport: ChatTransport
+    info: ModelInfo
+    num_ctx: int
+    notice: str = ""
+    usage: Usage = msgspec.field(default_factory=Usage)
+    latency_ms: int | None = None
+    first_token_ms: int | None = None
+
+
+class Flight(msgspec.Struct, kw_only=True):
+    """A running turn. Facts are written by the recorder only; `emit` shows, it does not store."""
+
+    request: TurnRequest
+    settings: Settings
+    turn_id: str
+    emit: Callable[[TurnEvent], None]
+    cancel: CancelToken
+    counters: Counters
+    conversation: ConversationRecord | None = None
+    task: TaskStateRecord | None = None
+    message: ConversationMessageRecord | None = None
+    model: ModelRun | None = None
+    opened: bool = False
+    answer: Answer | None = None
+    traces: list[tuple[Capsule, ContextTrace]] = msgspec.field(default_factory=list[tuple[Capsule, ContextTrace]])
+    degraded: list[str] = msgspec.field(default_factory=list[str])
+
+    @property
+    def model_name(self) -> str:
+        """The model's name, empty as long as none was chosen."""
+        return self.model.info.name if self.model else ""
+
+
+async def uninterrupted(work: Awaitable[T]) -> T:
+    """Await to the end whatever cancels the caller; a cancellation is raised afterwards.
+
+    A fact that is being written is written whole, and the flight knows it before the turn closes.
+    """
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.cancelled():
+                raise
+            cancelled = error
+        except Exception:
+            if cancelled is None:
+                raise
+    if cancelled is not None:
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            raise failure
+        raise cancelled
+    return task.result()

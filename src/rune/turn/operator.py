@@ -1,0 +1,274 @@
+"""The one door to turns: send a message, stop a turn, end a task."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable
+
+import msgspec
+
+from rune.config.settings import Settings
+from rune.context.blocks import FrozenPrefix
+from rune.errors import CancelledEarlyError, ModelError, RuneError, StorageError, UsageError
+from rune.host.clock import Clock
+from rune.host.ids import IdSource
+from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord
+from rune.records.tasks import TaskStateRecord, TaskStatus
+from rune.records.times import rfc3339
+from rune.records.turns import StopReason
+from rune.store.conversations import ConversationStateRepository
+from rune.store.tasks import TaskStateRepository
+from rune.turn.engine import TurnEngine
+from rune.turn.events import Notice, TurnClosed, TurnEvent, TurnOpened
+from rune.turn.failures import TurnFailures
+from rune.turn.flight import CancelToken, Flight, uninterrupted
+from rune.turn.limits import Counters
+from rune.turn.outcome import Outcome, failed, land
+from rune.turn.recorder import TurnRecorder
+from rune.turn.request import TurnRequest
+from rune.turn.runtime import LocalToolRuntime
+from rune.turn.selection import ModelSelection
+from rune.turn.session import Session, Sessions
+
+
+class RuneOperator:
+    """Takes messages and runs each as a turn of its own. A surface knows this and nothing behind it."""
+
+    def __init__(
+        self,
+        *,
+        settings: Callable[[], Settings],
+        sessions: Sessions,
+        selection: ModelSelection,
+        recorder: TurnRecorder,
+        runtime: LocalToolRuntime,
+        conversations: ConversationStateRepository,
+        tasks: TaskStateRepository,
+        mask: Callable[[str], str],
+        clock: Clock,
+        ids: IdSource,
+        failures: TurnFailures,
+    ) -> None:
+        self._settings = settings
+        self._sessions = sessions
+        self._selection = selection
+        self._recorder = recorder
+        self._runtime = runtime
+        self._conversations = conversations
+        self._tasks = tasks
+        self._mask = mask
+        self._clock = clock
+        self._ids = ids
+        self._failures = failures
+        self._engine = TurnEngine()
+
+    async def send_task(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+        """Run one turn and yield what it shows, from TurnOpened to TurnClosed.
+
+        Raises before TurnOpened, with nothing stored: UsageError (empty message), LeaseHeldError,
+        NotFoundError, StorageError. After it every end is a TurnClosed. Closing this generator detaches
+        the watcher and does not end the turn; `cancel` does.
+        """
+        if not request.text.strip():
+            raise UsageError("the message is empty", hint="Type what you want to ask.")
+        settings = self._settings()
+        turn_id = self._ids.new_id("trn")
+        token = CancelToken()
+
+        async def drive(emit: Callable[[TurnEvent], None]) -> TurnClosed:
+            flight = Flight(
+                request=_masked(request, self._mask),
+                settings=settings,
+                turn_id=turn_id,
+                emit=emit,
+                cancel=token,
+                counters=Counters(iteration_budget=request.max_steps or settings.turn.iteration_budget),
+            )
+            return await self._drive(flight)
+
+        stream = self._engine.start(turn_id, token, drive)
+        async with contextlib.aclosing(stream.events()) as events:
+            async for event in events:
+                yield event
+
+    def cancel(self, turn_id: str | None = None) -> bool:
+        """Stop a turn, or all that run; False when there was none. What was said so far is kept."""
+        if turn_id is not None:
+            return self._engine.cancel(turn_id)
+        running = self._engine.running
+        for each in running:
+            self._engine.cancel(each)
+        return bool(running)
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """Ids of the turns that run now."""
+        return self._engine.running
+
+    async def new(
+        self, *, folder: str, channel: Channel = "task", conversation_id: str | None = None
+    ) -> ConversationRecord:
+        """Supersede the open task of a conversation (None: the newest here) and start an empty one.
+
+        Raises LeaseHeldError when it is open elsewhere: its task is not this process's to end.
+        """
+        if conversation_id is None:
+            found = await self._conversations.conversations(folder=folder, channel=channel, limit=1)
+            conversation_id = found[0].record.id if found else None
+        if conversation_id is not None:
+            session = await self._sessions.take(conversation_id, new=False)
+            async with session.lock:
+                if session.task is not None:
+                    await uninterrupted(self._tasks.transition(session.task.id, TaskStatus.SUPERSEDED))
+                    session.task = None
+            await self._sessions.release(conversation_id)
+        return await self._start_empty(folder, channel)
+
+    async def _start_empty(self, folder: str, channel: Channel) -> ConversationRecord:
+        record = ConversationRecord(
+            id=self._ids.new_id("cnv"),
+            channel=channel,
+            folder=folder,
+            title="",
+            model="",
+            created_at=rfc3339(self._clock.now_ms()),
+        )
+        session = await self._sessions.take(record.id, new=True)
+        await uninterrupted(self._conversations.create(record))
+        session.conversation = record
+        return record
+
+    async def done(self, conversation_id: str) -> TaskStateRecord:
+        """Complete the open task of a conversation: the person says that it is done.
+
+        Raises UsageError when there is none, IllegalTaskTransitionError while a turn runs.
+        """
+        session = await self._sessions.take(conversation_id, new=False)
+        async with session.lock:
+            if session.task is None:
+                raise UsageError("there is no open task here", hint="A task begins with your first message.")
+            task = await uninterrupted(self._tasks.transition(session.task.id, TaskStatus.COMPLETED))
+            session.task = None
+            return task
+
+    async def close(self) -> bool:
+        """Stop every turn, wait for its closing writes (at most 2 s), give the conversations back."""
+        in_time = await self._engine.close()
+        if in_time:
+            await self._sessions.close()
+        return in_time
+
+    async def _drive(self, flight: Flight) -> TurnClosed:
+        conversation_id = flight.request.conversation_id
+        new = conversation_id is None
+        session = await self._sessions.take(conversation_id or self._ids.new_id("cnv"), new=new)
+        async with session.lock:
+            work = asyncio.create_task(self._fly(flight, session), name=f"work {flight.turn_id}")
+            flight.cancel.bind(work)
+            outcome = await land(work, flight)
+            if not flight.opened:
+                await self._abandon(session, new=new)
+                raise outcome.exception or CancelledEarlyError("interrupted before the message was stored")
+            return await uninterrupted(self._close(flight, session, outcome))
+
+    async def _abandon(self, session: Session, *, new: bool) -> None:
+        if new:
+            session.conversation = None
+            await uninterrupted(self._sessions.release(session.conversation_id))
+
+    async def _fly(self, flight: Flight, session: Session) -> StopReason:
+        problem = await self._choose(flight, session)
+
+        def first_prefix(message: ConversationMessageRecord) -> FrozenPrefix | None:
+            nonlocal problem
+            if flight.model is None:
+                return None
+            try:
+                return self._runtime.first_prefix(flight, session, message)
+            except RuneError as error:
+                problem = problem or error
+                return None
+
+        await uninterrupted(self._recorder.open(flight, session, first_prefix))
+        flight.emit(_opened(flight))
+        if problem is not None or flight.model is None:
+            raise problem or RuntimeError("no model was chosen, for no reason")
+        if flight.model.notice:
+            flight.emit(Notice(turn_id=flight.turn_id, text=flight.model.notice))
+        reason = await self._runtime.run(flight, session, flight.model)
+        if lowered := await self._selection.check_window(flight.model):
+            flight.emit(Notice(turn_id=flight.turn_id, text=lowered, tier=1))
+        return reason
+
+    async def _choose(self, flight: Flight, session: Session) -> RuneError | None:
+        """Choose the model before the turn is stored, so that its facts name it; what stands in the way is
+        raised once the person's message is safe.
+        """
+        try:
+            flight.model = await self._selection.choose(
+                requested=flight.request.model, conversation_model=session.model, settings=flight.settings
+            )
+        except ModelError as error:
+            return error
+        return None
+
+    async def _close(self, flight: Flight, session: Session, outcome: Outcome) -> TurnClosed:
+        if outcome.exception is not None and outcome.reason is StopReason.BUG:
+            self._failures.answer("turn", outcome.exception, flight.turn_id)
+        try:
+            trace_id = await self._recorder.close(flight, session, outcome)
+        except StorageError as error:
+            # The person must know that what they read is not kept; recovery ends the turn at the next start.
+            self._failures.answer("journal", error, flight.turn_id)
+            outcome, trace_id = _unsaved(error), None
+        for text in self._failures.untold():
+            flight.emit(Notice(turn_id=flight.turn_id, text=text, tier=1))
+        return _closed(flight, session, outcome, trace_id)
+
+
+def _masked(request: TurnRequest, mask: Callable[[str], str]) -> TurnRequest:
+    return msgspec.structs.replace(request, text=mask(request.text))
+
+
+def _unsaved(error: RuneError) -> Outcome:
+    outcome = failed(error, partial=False)
+    return Outcome(
+        reason=StopReason.FAILED,
+        error=f"this turn could not be saved: {outcome.error}",
+        error_type=outcome.error_type,
+        hint=outcome.hint,
+        exception=error,
+    )
+
+
+def _opened(flight: Flight) -> TurnOpened:
+    if flight.conversation is None or flight.task is None or flight.message is None:
+        raise RuntimeError("the recorder opened a turn without its records")
+    info = flight.model.info if flight.model else None
+    return TurnOpened(
+        turn_id=flight.turn_id,
+        conversation_id=flight.conversation.id,
+        task_id=flight.task.id,
+        message_id=flight.message.id,
+        model=flight.model_name,
+        provider=info.provider if info else "",
+        remote=info.remote if info else False,
+    )
+
+
+def _closed(flight: Flight, session: Session, outcome: Outcome, trace_id: str | None) -> TurnClosed:
+    answer = flight.answer
+    return TurnClosed(
+        turn_id=flight.turn_id,
+        conversation_id=session.conversation_id,
+        task_id=flight.task.id if flight.task else "",
+        stop_reason=outcome.reason,
+        model=flight.model_name,
+        answer=answer.content if answer else "",
+        complete=answer.complete if answer else False,
+        usage=flight.model.usage if flight.model else None,
+        degraded=tuple(flight.degraded),
+        trace_id=trace_id,
+        error=outcome.error,
+        error_type=outcome.error_type,
+        hint=outcome.hint,
+    )

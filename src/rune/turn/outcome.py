@@ -1,0 +1,52 @@
+"""How a turn's work ended, as data: the one place where an exception becomes a reason."""
+
+import asyncio
+
+import msgspec
+
+from rune.errors import ContextOverflowError, ContextTruncatedError, ModelError, RuneError
+from rune.records.turns import StopReason
+from rune.turn.flight import Flight
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The reason, and for a failure what a person reads: `error`, its class, what to do."""
+
+    reason: StopReason
+    error: str = ""
+    error_type: str = ""
+    hint: str = ""
+    exception: BaseException | None = None
+
+
+async def land(work: asyncio.Task[StopReason], flight: Flight) -> Outcome:
+    """Wait for the turn's work, however it ends. Being cancelled from outside cancels the turn, and the
+    wait goes on until the work has let go.
+    """
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            flight.cancel.cancel()
+    if work.cancelled():
+        return Outcome(reason=StopReason.CANCELLED)
+    failure = work.exception()
+    if failure is None:
+        return Outcome(reason=work.result())
+    return failed(failure, partial=flight.answer is not None and bool(flight.answer.text))
+
+
+def failed(error: BaseException, *, partial: bool) -> Outcome:
+    """Name the reason for an exception. `partial`: some of the answer had come."""
+    match error:
+        case ContextOverflowError() | ContextTruncatedError():
+            reason = StopReason.CONTEXT_EXHAUSTED
+        case ModelError() if partial:
+            reason = StopReason.INCOMPLETE
+        case RuneError():
+            reason = StopReason.FAILED
+        case _:
+            reason = StopReason.BUG
+    message = error.message if isinstance(error, RuneError) else f"unexpected {type(error).__name__}: {error}"
+    hint = error.hint if isinstance(error, RuneError) else "This is a defect of Rune; the log holds its traceback."
+    return Outcome(reason=reason, error=message, error_type=type(error).__name__, hint=hint, exception=error)

@@ -1,0 +1,51 @@
+"""What a killed process left open is ended, once, at the next start (spine.md, TaskStateRepository)."""
+
+import asyncio
+
+import msgspec
+
+from rune.errors import LeaseHeldError
+from rune.records.tasks import TaskStatus
+from rune.records.turns import StopReason, TurnRecord
+from rune.store.leases import LeaseBook
+from rune.store.ledger import Draft, Ledger
+from rune.store.tasks import TaskStateRepository
+from rune.store.turns import TurnRepository
+
+
+class TurnRecovery:
+    """Ends turns that have no end and no process that could still write it."""
+
+    def __init__(self, *, leases: LeaseBook, ledger: Ledger, turns: TurnRepository, tasks: TaskStateRepository) -> None:
+        self._leases = leases
+        self._ledger = ledger
+        self._turns = turns
+        self._tasks = tasks
+
+    async def recover(self) -> tuple[TurnRecord, ...]:
+        """Write `turn.finished` (interrupted) for each such turn and open its task; returns those turns.
+
+        A turn whose conversation is held by another process is running there and is left alone.
+        """
+        ended: list[TurnRecord] = []
+        for turn in await self._turns.open_turns():
+            try:
+                lease = await asyncio.to_thread(self._leases.take, turn.conversation_id)
+            except LeaseHeldError:
+                continue
+            try:
+                await self._ledger.adopt(turn.conversation_id)
+                ended.append(await self._end(turn))
+            finally:
+                await self._ledger.release(turn.conversation_id)
+                lease.release()
+        return tuple(ended)
+
+    async def _end(self, turn: TurnRecord) -> TurnRecord:
+        finished = msgspec.structs.replace(turn, stop_reason=StopReason.INTERRUPTED)
+        drafts = [Draft(event_type="turn.finished", body=finished, partition=turn.conversation_id)]
+        task = await self._tasks.get(turn.task_id)
+        if task.status is TaskStatus.RUNNING:
+            drafts.insert(0, self._tasks.draft_transition(task, TaskStatus.OPEN, outcome_ref=turn.id))
+        await self._ledger.emit_many(drafts)
+        return finished

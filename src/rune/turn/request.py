@@ -1,0 +1,22 @@
+"""What a surface hands to the operator."""
+
+import msgspec
+
+from rune.records.messages import Channel, Provenance
+
+
+class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One message and where it belongs.
+
+    `conversation_id` None starts a conversation. `folder` is the real path in which the person is.
+    `model` None leaves the choice to conversation, config and router. `max_steps` None: as configured.
+    `provenance` is `piped` when any of the text came from a pipe.
+    """
+
+    text: str
+    folder: str
+    channel: Channel = "task"
+    conversation_id: str | None = None
+    model: str | None = None
+    provenance: Provenance = "owner"
+    max_steps: int | None = None

@@ -1,0 +1,127 @@
+"""The loop of a turn: ask the broker, ask the model, act, record; readable on one screen."""
+
+from collections.abc import Callable
+from contextlib import aclosing
+
+from rune.context.blocks import AssemblyRequest, Capsule, FrozenPrefix, ProjectFile
+from rune.context.broker import ContextBroker
+from rune.errors import ProtocolError
+from rune.host.clock import Clock
+from rune.host.ids import IdSource
+from rune.models.transport import (
+    ChatChunk,
+    ChatRequest,
+    Completed,
+    CompletionReason,
+    LoadOptions,
+    Progress,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallReady,
+)
+from rune.records.messages import ConversationMessageRecord
+from rune.records.turns import StopReason
+from rune.turn import events as shown
+from rune.turn.flight import Answer, Flight, ModelRun, uninterrupted
+from rune.turn.limits import Stop, decide
+from rune.turn.recorder import TurnRecorder, new_answer
+from rune.turn.session import Session
+
+
+class LocalToolRuntime:
+    """Runs a turn's model calls within its limits. Tools join here; until then a call for one fails."""
+
+    def __init__(
+        self,
+        *,
+        broker: ContextBroker,
+        recorder: TurnRecorder,
+        clock: Clock,
+        ids: IdSource,
+        project: Callable[[str], tuple[ProjectFile, ...]],
+    ) -> None:
+        self._broker = broker
+        self._recorder = recorder
+        self._clock = clock
+        self._ids = ids
+        self._project = project
+
+    async def run(self, flight: Flight, session: Session, run: ModelRun) -> StopReason:
+        """Run a turn to its end; returns why it ended, raises what made it fail."""
+        if isinstance(stop := decide(flight.counters), Stop):
+            return stop.reason
+        if flight.message is None or flight.conversation is None:
+            raise RuntimeError("a turn must be opened before its prompt is assembled")
+        request = self._request(flight.conversation.folder, flight.message, session, run)
+        capsule, trace = self._broker.assemble(request)
+        flight.degraded += [name for name in trace.degraded if name not in flight.degraded]
+        await uninterrupted(self._recorder.before_call(flight, session, capsule, trace))
+        reason = await self._ask(flight, run, capsule)
+        return StopReason.LENGTH if reason == "length" else StopReason.ANSWERED
+
+    def first_prefix(self, flight: Flight, session: Session, message: ConversationMessageRecord) -> FrozenPrefix:
+        """Return the prefix with which a conversation starts. Raises as the broker does."""
+        if flight.model is None:
+            raise RuntimeError("a prefix needs a model")
+        return self._broker.collect_prefix(self._request(flight.request.folder, message, session, flight.model))
+
+    def _request(
+        self, folder: str, message: ConversationMessageRecord, session: Session, run: ModelRun
+    ) -> AssemblyRequest:
+        return AssemblyRequest(
+            conversation_id=session.conversation_id,
+            message=message,
+            history=session.history,
+            archived=session.archived,
+            frozen=session.frozen,
+            last_messages=session.last_messages,
+            tools=(),
+            model=run.info.name,
+            dialect=run.transport.dialect,
+            window=run.num_ctx,
+            project=self._project(folder),
+        )
+
+    async def _ask(self, flight: Flight, run: ModelRun, capsule: Capsule) -> CompletionReason:
+        """Stream one answer into the flight; returns why the model stopped."""
+        flight.counters = flight.counters.after_call()
+        answer = flight.answer = new_answer(self._ids)
+        request = ChatRequest(
+            model=run.info.name,
+            messages=capsule.messages,
+            tools=capsule.tools,
+            options=LoadOptions(num_ctx=run.num_ctx),
+            estimated=capsule.estimated,
+        )
+        started = self._clock.monotonic()
+        try:
+            async with aclosing(run.transport.chat(request)) as chunks:
+                async for chunk in chunks:
+                    if run.first_token_ms is None and isinstance(chunk, TextDelta | ThinkingDelta):
+                        run.first_token_ms = self._since(started)
+                    if (done := self._take(flight, run, answer, chunk)) is not None:
+                        return done
+        finally:
+            run.latency_ms = (run.latency_ms or 0) + self._since(started)
+        raise ProtocolError(f"{run.info.provider} ended its stream without an end or an error")
+
+    def _take(self, flight: Flight, run: ModelRun, answer: Answer, chunk: ChatChunk) -> CompletionReason | None:
+        match chunk:
+            case TextDelta(text=text):
+                answer.text.append(text)
+                flight.emit(shown.TextDelta(turn_id=flight.turn_id, text=text))
+            case ThinkingDelta(text=text):
+                answer.thinking.append(text)
+                flight.emit(shown.ThinkingDelta(turn_id=flight.turn_id, text=text))
+            case Progress(phase=phase, done=done, total=total):
+                flight.emit(shown.Progress(turn_id=flight.turn_id, phase=phase, done=done, total=total))
+            case ToolCallReady(call=call):
+                raise ProtocolError(f"the model asked for the tool {call.name!r}, and none was offered")
+            case Completed(reason=reason, usage=usage):
+                run.usage = run.usage.plus(usage)
+                answer.complete = True
+                return reason
+        return None
+
+    def _since(self, started: float) -> int:
+        return round((self._clock.monotonic() - started) * 1000)

@@ -1,0 +1,67 @@
+"""Which model answers a turn, and with which window."""
+
+from collections.abc import Callable
+
+from rune.config.settings import Settings
+from rune.context.window import WindowBook
+from rune.errors import ModelError
+from rune.models.router import Router
+from rune.turn.failures import TurnFailures
+from rune.turn.flight import ModelRun
+
+
+class ModelSelection:
+    """Chooses through the router, and fixes the window once for each model."""
+
+    def __init__(
+        self,
+        *,
+        router: Router,
+        windows: WindowBook,
+        memory: Callable[[], int | None],
+        failures: TurnFailures,
+    ) -> None:
+        self._router = router
+        self._windows = windows
+        self._memory = memory
+        self._failures = failures
+        self._checked: set[str] = set()
+
+    async def choose(self, *, requested: str | None, conversation_model: str, settings: Settings) -> ModelRun:
+        """Return the model for a turn. Raises the ModelError that says why there is none."""
+        choice = await self._router.choose(
+            requested=requested,
+            conversation_model=conversation_model or None,
+            configured=settings.model.name or None,
+        )
+        window = self._windows.choose(choice.info, settings.context.max_context, self._memory())
+        if not window.discovered:
+            failure = ModelError(
+                f"{choice.info.name}: its server does not say how large its window is; using {window.num_ctx:,}"
+            )
+            self._failures.degraded("context_discovery", failure)
+        if window.problem:
+            self._failures.degraded("window_file", ModelError(window.problem))
+        return ModelRun(transport=choice.transport, info=choice.info, num_ctx=window.num_ctx, notice=choice.notice)
+
+    async def check_window(self, run: ModelRun) -> str:
+        """Compare once, after a model's first answer, the window in force with the one asked for.
+
+        Returns what to tell the person when the server gave less; the smaller one holds from now on.
+        """
+        key = f"{run.info.provider}/{run.info.name}"
+        if key in self._checked:
+            return ""
+        self._checked.add(key)
+        try:
+            served = await run.transport.window_in_force(run.info.name)
+        except ModelError as error:
+            self._failures.degraded("context_discovery", error)
+            return ""
+        if served is None or served >= run.num_ctx:
+            return ""
+        self._windows.lower(run.info, served)
+        return (
+            f"{run.info.name} was loaded with a window of {served:,} tokens instead of {run.num_ctx:,}; "
+            "the smaller one counts from now on"
+        )

@@ -1,0 +1,121 @@
+"""A conversation that this process writes: its lease, and what the next prompt builds on."""
+
+import asyncio
+
+from rune.context.blocks import FrozenPrefix
+from rune.context.prefix import decode_prefix
+from rune.context.reconstruct import rebuild_messages
+from rune.errors import NotFoundError, RuneError
+from rune.records.messages import ConversationMessageRecord, ConversationRecord
+from rune.records.tasks import TaskStateRecord
+from rune.store.conversations import ConversationStateRepository
+from rune.store.evidence_store import Evidence
+from rune.store.leases import ConversationLease, LeaseBook
+from rune.store.ledger import Ledger
+from rune.store.tasks import TaskStateRepository
+from rune.store.traces import TraceRepository
+from rune.turn.failures import TurnFailures
+
+
+class Session:
+    """What is known of one conversation while its lease is held. Changed only by the turn in progress,
+    which holds `lock`; a second turn of the same conversation waits for it.
+    """
+
+    def __init__(self, conversation_id: str, lease: ConversationLease) -> None:
+        self.conversation_id = conversation_id
+        self.lease = lease
+        self.lock = asyncio.Lock()
+        self.conversation: ConversationRecord | None = None
+        self.task: TaskStateRecord | None = None
+        self.history: list[ConversationMessageRecord] = []
+        self.archived: frozenset[str] = frozenset()
+        self.frozen: FrozenPrefix | None = None
+        self.last_messages = b""
+        self.model = ""
+
+
+class Sessions:
+    """Takes and gives back leases; one session a conversation."""
+
+    def __init__(
+        self,
+        *,
+        leases: LeaseBook,
+        ledger: Ledger,
+        conversations: ConversationStateRepository,
+        tasks: TaskStateRepository,
+        traces: TraceRepository,
+        evidence: Evidence,
+        failures: TurnFailures,
+    ) -> None:
+        self._leases = leases
+        self._ledger = ledger
+        self._conversations = conversations
+        self._tasks = tasks
+        self._traces = traces
+        self._evidence = evidence
+        self._failures = failures
+        self._sessions: dict[str, Session] = {}
+        self._opening = asyncio.Lock()
+
+    async def take(self, conversation_id: str, *, new: bool) -> Session:
+        """Return the session of a conversation, taking its lease first.
+
+        Raises LeaseHeldError when another process has it, NotFoundError when it does not exist.
+        """
+        async with self._opening:
+            if (session := self._sessions.get(conversation_id)) is not None:
+                return session
+            lease = await asyncio.to_thread(self._leases.take, conversation_id)
+            try:
+                await self._ledger.adopt(conversation_id)
+                session = Session(conversation_id, lease)
+                if not new:
+                    await self._load(session)
+            except BaseException:
+                lease.release()
+                raise
+            self._sessions[conversation_id] = session
+            return session
+
+    async def _load(self, session: Session) -> None:
+        identity = session.conversation_id
+        session.conversation = (await self._conversations.get(identity)).record
+        session.history = list(await self._conversations.messages(identity))
+        session.archived = frozenset(await self._conversations.archived_ids(identity))
+        session.task = await self._tasks.get_active(identity)
+        session.model = session.conversation.model
+        if session.conversation.prefix is not None:
+            session.frozen = decode_prefix(await asyncio.to_thread(self._evidence.get, session.conversation.prefix))
+        try:
+            session.last_messages = await self._last_messages(session)
+        except RuneError as error:
+            # Only the measure of reuse suffers: the prompt itself is built from records, not from this.
+            self._failures.background("context_reuse", error)
+
+    async def _last_messages(self, session: Session) -> bytes:
+        trace = await self._traces.latest(session.conversation_id)
+        if trace is None or not trace.requests:
+            return b""
+        recipe = trace.requests[-1]
+        blobs: dict[str, bytes] = {}
+        for blob in {recipe.prefix, recipe.tools, *(block.blob for block in recipe.blocks)} - {""}:
+            blobs[blob] = await asyncio.to_thread(self._evidence.get, blob)
+        rebuilt = rebuild_messages(recipe, blobs, {message.id: message for message in session.history})
+        if not rebuilt.matches:
+            raise NotFoundError(f"the last prompt cannot be rebuilt: {'; '.join(rebuilt.problems)}")
+        return rebuilt.messages
+
+    async def release(self, conversation_id: str) -> None:
+        """Give a conversation back; one that is not held is no error."""
+        async with self._opening:
+            session = self._sessions.pop(conversation_id, None)
+            if session is not None:
+                await self._ledger.release(conversation_id)
+                session.lease.release()
+
+    async def close(self) -> None:
+        """Give everything back."""
+        for conversation_id in tuple(self._sessions):
+            await self.release(conversation_id)
