@@ -1,0 +1,120 @@
+"""What `rune doctor` looks at, each for real. Shows states and counts, never content."""
+
+import asyncio
+import platform
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from rune.config.load import load_settings
+from rune.config.trust import TrustBook
+from rune.errors import RuneError
+from rune.host.paths import Home, prepare
+from rune.models.transport import ChatTransport
+from rune.records.envelope import EventEnvelope
+from rune.surface.doctor import Check, Finding
+
+LOW_SPACE = 500 * 1024 * 1024
+
+
+def blocking(name: str, look: Callable[[], Finding]) -> Check:
+    """Return a check that runs off the event loop."""
+
+    async def run() -> Finding:
+        return await asyncio.to_thread(look)
+
+    return Check(name=name, look=run)
+
+
+def failing(name: str, error: RuneError) -> Check:
+    """Return a check that could not even be set up, for this reason."""
+
+    async def run() -> Finding:
+        return Finding(name=name, state="broken", detail=error.message, mend=error.hint)
+
+    return Check(name=name, look=run)
+
+
+def environment() -> Finding:
+    """Say which Python and system this is."""
+    detail = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {sys.executable}"
+    return Finding(name="environment", state="ok", detail=detail)
+
+
+def config(file: Path) -> Finding:
+    """Say whether the settings can be used. Raises ConfigError with file, line and key."""
+    load_settings(file)
+    what = "is valid" if file.exists() else "is not there; the defaults hold"
+    return Finding(name="config", state="ok", detail=f"{file} {what}")
+
+
+def places(home: Home) -> Finding:
+    """Say where things are kept and whether there is room. Raises StorageUnavailableError."""
+    prepare(home)
+    free = shutil.disk_usage(home.data_dir).free
+    detail = f"{home.data_dir}, {free / 1e9:.1f} GB free"
+    if free < LOW_SPACE:
+        mend = "Free some space: what cannot be written is refused."
+        return Finding(name="home", state="warning", detail=detail, mend=mend)
+    return Finding(name="home", state="ok", detail=detail)
+
+
+def journal(events: Iterable[EventEnvelope]) -> Finding:
+    """Read every line of every slot and verify it. Raises CorruptJournalError."""
+    slots = Counter(envelope.writer for envelope in events)
+    where = "1 slot" if len(slots) == 1 else f"{len(slots)} slots"
+    return Finding(name="journal", state="ok", detail=f"{slots.total():,} events in {where}, each verified")
+
+
+def views(caught_up: Callable[[], int]) -> Finding:
+    """Bring the views into step with the journal; `caught_up` returns how many events that took."""
+    return Finding(name="views", state="ok", detail=f"in step with the journal ({caught_up()} events were new)")
+
+
+def stand_in(path: Path | None, *, installed: bool) -> Finding:
+    """Say whether the embedded model can answer when no server does."""
+    if not installed:
+        mend = 'Install Rune with its extra: pip install "rune-local[embedded]"'
+        return Finding(name="stand-in", state="warning", detail="the extra `embedded` is not installed", mend=mend)
+    if path is None:
+        mend = "rune models fetch-embedded"
+        return Finding(name="stand-in", state="warning", detail="its model file was not fetched", mend=mend)
+    return Finding(name="stand-in", state="ok", detail=str(path))
+
+
+def trust(book: TrustBook, folder: Path) -> Finding:
+    """Say whether this folder may instruct Rune."""
+    book.projects()  # raises for a trust.yaml that cannot be used, also where this folder needs none
+    status = book.status(folder)
+    said = {
+        "trusted": "its files instruct Rune",
+        "untrusted": "its files are not read",
+        "changed": "its files changed since they were trusted and are not read",
+        "nothing_to_trust": "nothing here would instruct Rune",
+    }
+    mend = 'rune -p "/trust" shows them' if status.state in {"untrusted", "changed"} else ""
+    return Finding(name="trust", state="ok", detail=f"{status.folder}: {said[status.state]}", mend=mend)
+
+
+def models(transports: Sequence[ChatTransport]) -> list[Check]:
+    """Ask each transport what it has."""
+    return [_model(transport) for transport in transports]
+
+
+def _model(transport: ChatTransport) -> Check:
+    name = f"models ({transport.provider})"
+
+    async def ask() -> Finding:
+        try:
+            found = await transport.models()
+        except RuneError as error:
+            # One server that is not there is no defect while another answers; no model at all is said by `usable`.
+            return Finding(name=name, state="warning", detail=error.message, mend=error.hint)
+        finally:
+            await transport.close()
+        detail = ", ".join(info.name for info in found[:8]) or "it answers and has no model"
+        return Finding(name=name, state="ok" if found else "warning", detail=detail)
+
+    return Check(name=name, look=ask)

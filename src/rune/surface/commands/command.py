@@ -1,0 +1,35 @@
+"""What a slash command is: data that every surface can list, complete and run."""
+
+from typing import Protocol
+
+import msgspec
+
+from rune.errors import UsageError
+from rune.records.messages import Channel
+from rune.surface.results import CommandResult
+
+
+class CommandCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One use of a command: what stands behind its name, and where the person is."""
+
+    argument: str
+    folder: str
+    channel: Channel
+    conversation_id: str | None
+
+
+class Command(Protocol):
+    """A slash command; its constructor takes what it needs."""
+
+    name: str
+    usage: str
+    summary: str
+
+    async def run(self, call: CommandCall) -> CommandResult:
+        """Do it. Raises UsageError for wrong arguments, else any RuneError."""
+        ...
+
+
+def wrong_usage(command: Command, problem: str) -> UsageError:
+    """Return the error that shows how the command is used."""
+    return UsageError(f"/{command.name}: {problem}", hint=f"Usage: {command.usage}")

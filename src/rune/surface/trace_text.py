@@ -1,0 +1,64 @@
+"""Traces as a person reads them."""
+
+from collections.abc import Sequence
+
+from rune.records.traces import InferenceTraceRecord
+from rune.surface.results import table
+
+BAR = 20
+
+
+def trace_list(traces: Sequence[InferenceTraceRecord]) -> str:
+    """Return one line a trace, newest first."""
+    if not traces:
+        return "no model call was traced yet"
+    rows = [
+        (
+            trace.id,
+            trace.model,
+            trace.stop_reason,
+            f"{trace.prompt_tokens_estimated:,} of {trace.window:,}",
+            number(trace.output_tokens),
+            milliseconds(trace.latency_ms),
+        )
+        for trace in traces
+    ]
+    return table(rows, ("trace", "model", "ended", "prompt (est.)", "output", "time"))
+
+
+def trace_text(trace: InferenceTraceRecord) -> str:
+    """Return one trace: what entered, what did not, and what it cost."""
+    where = "remote" if trace.remote else "local"
+    lines = [
+        f"{trace.id}  {trace.model} ({trace.provider}, {where})  {trace.stop_reason}",
+        f"window {trace.window:,}   budget {trace.input_budget:,}   model calls {trace.model_calls}",
+        f"prompt {trace.prompt_tokens_estimated:,} estimated, {number(trace.prompt_tokens_served)} served, "
+        f"{number(trace.cached_tokens)} cached   output {number(trace.output_tokens)}",
+        f"first token {milliseconds(trace.first_token_ms)}   whole {milliseconds(trace.latency_ms)}   "
+        f"model {milliseconds(trace.model_time_ms)}",
+        f"prefix reuse {'first request' if trace.prefix_reuse is None else f'{trace.prefix_reuse:.3f}'}"
+        + (f"   break: {trace.prefix_break}" if trace.prefix_break else ""),
+        "",
+    ]
+    width = max((len(name) for name in trace.per_block_tokens), default=0)
+    for name, tokens in trace.per_block_tokens.items():
+        filled = round(BAR * tokens / max(trace.input_budget, 1))
+        lines.append(f"  {name.ljust(width)}  {'#' * min(filled, BAR):<{BAR}}  {tokens:,}")
+    for dropped in trace.dropped_blocks:
+        what = f" ({len(dropped.message_ids)} messages)" if dropped.message_ids else ""
+        lines.append(f"  {dropped.name}{what} left out: {dropped.reason}, {dropped.tokens:,} tokens")
+    if trace.degraded:
+        lines.append(f"  went on without: {', '.join(trace.degraded)}")
+    if trace.error:
+        lines.append(f"  error: {trace.error}")
+    return "\n".join(lines)
+
+
+def number(value: int | None) -> str:
+    """Return a count, or that nobody gave one."""
+    return "unknown" if value is None else f"{value:,}"
+
+
+def milliseconds(value: int | None) -> str:
+    """Return a time, or that nobody measured it."""
+    return "unknown" if value is None else f"{value:,} ms"

@@ -1,0 +1,122 @@
+"""What a surface may read: plain values, no store behind them."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from rune.context.reconstruct import Reconstruction, rebuild_messages
+from rune.errors import EvidenceTamperedError, ModelError, NotFoundError
+from rune.models.router import Router
+from rune.models.transport import ModelInfo
+from rune.observability.health import SubsystemHealth, SubsystemHealthRegistry
+from rune.records.envelope import EventEnvelope
+from rune.records.messages import Channel, ConversationMessageRecord
+from rune.records.session import LeaseHolder
+from rune.records.traces import InferenceTraceRecord
+from rune.store.conversations import Conversation, ConversationStateRepository
+from rune.store.evidence_store import Evidence
+from rune.store.leases import LeaseBook
+from rune.store.traces import TraceRepository
+
+
+class Views:
+    """Reads for screens and commands."""
+
+    def __init__(
+        self,
+        *,
+        conversations: ConversationStateRepository,
+        traces: TraceRepository,
+        evidence: Evidence,
+        leases: LeaseBook,
+        health: SubsystemHealthRegistry,
+        router: Router,
+        recent_events: Callable[[Sequence[str], int], Iterator[EventEnvelope]],
+    ) -> None:
+        self._conversations = conversations
+        self._traces = traces
+        self._evidence = evidence
+        self._leases = leases
+        self._health = health
+        self._router = router
+        self._recent_events = recent_events
+
+    async def conversations(
+        self, *, folder: str | None = None, channel: Channel | None = None, limit: int = 50
+    ) -> Sequence[Conversation]:
+        """List conversations, the one with the newest message first."""
+        return await self._conversations.conversations(folder=folder, channel=channel, limit=limit)
+
+    async def latest_free(self, folder: str, channel: Channel) -> tuple[str | None, tuple[LeaseHolder, ...]]:
+        """Return the newest conversation of a folder that no other process has open, and who holds the
+        newer ones that were passed over.
+        """
+        passed: list[LeaseHolder] = []
+        for summary in await self._conversations.conversations(folder=folder, channel=channel, limit=50):
+            holder = await asyncio.to_thread(self._leases.holder, summary.record.id)
+            if holder is None:
+                return summary.record.id, tuple(passed)
+            passed.append(holder)
+        return None, tuple(passed)
+
+    async def resolve(self, text: str) -> str:
+        """Return the id of the conversation that a person means. Raises NotFoundError."""
+        return await self._conversations.resolve(text)
+
+    async def transcript(self, conversation_id: str) -> Sequence[ConversationMessageRecord]:
+        """Return all messages of a conversation, oldest first."""
+        return await self._conversations.messages(conversation_id)
+
+    async def traces(self, *, conversation_id: str | None = None, limit: int = 20) -> Sequence[InferenceTraceRecord]:
+        """Return the newest traces first."""
+        return await self._traces.newest(conversation_id, limit=limit)
+
+    async def trace(self, trace_id: str | None, *, conversation_id: str | None = None) -> InferenceTraceRecord:
+        """Return one trace, or the newest when no id is given. Raises NotFoundError."""
+        if trace_id is not None:
+            return await self._traces.get(await self._traces.resolve(trace_id))
+        newest = await self._traces.latest(conversation_id)
+        if newest is None:
+            raise NotFoundError("no model call was traced yet", hint="Send a message first.")
+        return newest
+
+    async def prompts(self, trace: InferenceTraceRecord) -> tuple[Reconstruction, ...]:
+        """Rebuild each request of a run from its recipe and hold it against the hash it was sent with."""
+        if trace.conversation_id is None:
+            raise NotFoundError(f"{trace.id} is a side call and has no conversation")
+        messages = {message.id: message for message in await self.transcript(trace.conversation_id)}
+        rebuilt: list[Reconstruction] = []
+        for recipe in trace.requests:
+            names = {recipe.prefix, recipe.tools, *(block.blob for block in recipe.blocks)} - {""}
+            blobs = await asyncio.to_thread(self._blobs, sorted(names))
+            rebuilt.append(rebuild_messages(recipe, blobs, messages))
+        return tuple(rebuilt)
+
+    def _blobs(self, names: Sequence[str]) -> dict[str, bytes]:
+        """Read what is there; what is missing or no longer what it was is the reconstruction's to say."""
+        found: dict[str, bytes] = {}
+        for name in names:
+            with contextlib.suppress(NotFoundError, EvidenceTamperedError):
+                found[name] = self._evidence.get(name)
+        return found
+
+    def events(self, *, types: Sequence[str] = (), limit: int = 100) -> Iterator[EventEnvelope]:
+        """Iterate over the newest events in order, the newest last."""
+        return self._recent_events(types, limit)
+
+    def health(self) -> tuple[SubsystemHealth, ...]:
+        """Return what failed in this process."""
+        return self._health.snapshot()
+
+    async def models(self) -> tuple[Sequence[ModelInfo], Sequence[ModelError]]:
+        """List the models that could be used now, and what kept others from being seen."""
+        catalog = await self._router.survey()
+        return tuple(offer.info for offer in catalog.offers), catalog.failures
+
+    @staticmethod
+    def as_data(record: msgspec.Struct) -> dict[str, Any]:
+        """Return a record as JSON-able values."""
+        return msgspec.to_builtins(record)
