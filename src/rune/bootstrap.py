@@ -79,6 +79,7 @@ class Services:
         surface: Surface,
         surface_kind: SurfaceKind,
         store: DurableEventStore,
+        evidence: EvidenceStore,
         engine: ProjectionEngine,
         ledger: Ledger,
         recovery: TurnRecovery,
@@ -91,6 +92,7 @@ class Services:
         self.health = health
         self._kind: SurfaceKind = surface_kind
         self._store = store
+        self._evidence = evidence
         self._engine = engine
         self._ledger = ledger
         self._recovery = recovery
@@ -109,6 +111,7 @@ class Services:
         kind = self._kind
         if kind == "command":
             return
+        await asyncio.to_thread(self._evidence.sweep)
         await self._recovery.recover()
         started = SessionStarted(id=self._session_id, version=__version__, surface=kind, pid=os.getpid())
         self._ledger.offer("session.started", started, partition="system")
@@ -194,6 +197,7 @@ def build(
         surface=Surface(settings=core.settings, operator=operator, views=views, commands=Commands(commands)),
         surface_kind=surface_kind,
         store=core.store,
+        evidence=core.evidence,
         engine=core.engine,
         ledger=core.ledger,
         recovery=TurnRecovery(

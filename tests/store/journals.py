@@ -71,6 +71,11 @@ def event_ids(events: Sequence[Event]) -> list[str]:
     return [event.event_id for event in events]
 
 
+def segment(home: Path, name: str = FIRST) -> Path:
+    """Return the path of a segment."""
+    return home / "journal" / name
+
+
 def lines_of(path: Path) -> list[bytes]:
     """Return the lines of a segment, each with its newline."""
     return path.read_bytes().splitlines(keepends=True)

@@ -142,7 +142,7 @@ def _trace() -> InferenceTraceRecord:
     )
 
 
-def _bodies() -> dict[type[Record], Record]:
+def _records() -> tuple[Record, ...]:
     task = TaskStateRecord(
         id=TASK,
         title="name three rivers",
@@ -166,7 +166,7 @@ def _bodies() -> dict[type[Record], Record]:
         usage=USAGE,
     )
     result = ToolResult(id="call_1", turn_id=TURN, outcome="ok", summary="3 files", output=None, milliseconds=12)
-    bodies: tuple[Record, ...] = (
+    return (
         conversation,
         turn,
         message("café: name three rivers"),
@@ -175,6 +175,11 @@ def _bodies() -> dict[type[Record], Record]:
         result,
         _approval(),
         _trace(),
+    )
+
+
+def _facts() -> tuple[Record, ...]:
+    return (
         events.ConversationRenamed(conversation_id=CONVERSATION, title="three rivers"),
         events.ConversationHidden(conversation_id=CONVERSATION, hidden=True),
         events.TurnFailed(turn_id=TURN, conversation_id=CONVERSATION, error="BusyError", message="full", hint="wait"),
@@ -202,7 +207,10 @@ def _bodies() -> dict[type[Record], Record]:
         events.JournalForked(conversation_id=CONVERSATION, pseq=4, event_ids=("evt_01kb9y3c7m0000000000000006",)),
         events.BodyErased(event_ids=("evt_01kb9y3c7m0000000000000006",), reason="asked for"),
     )
-    return {type(body): body for body in bodies}
+
+
+def _bodies() -> dict[type[Record], Record]:
+    return {type(body): body for body in (*_records(), *_facts())}
 
 
 def one_of_each(ids: IdSource) -> list[Event]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from rune.host.ids import IdSource
 from rune.records.envelope import EventEnvelope
-from rune.records.events import Event
+from rune.records.events import Event, SessionEnded
 from rune.records.record import Record
+from rune.records.turns import StopReason
 from rune.store.codec import decode_body
 from rune.store.conversation_views import ConversationViews
 from rune.store.conversations import ConversationStateRepository
@@ -24,9 +25,33 @@ from rune.store.traces import TraceRepository, TraceViews
 from rune.store.turns import TurnRepository, TurnViews
 from tests.fakes.clock import CountedClock
 from tests.fakes.ids import CountedIds
-from tests.store.builders import TIME, an_id
+from tests.store.builders import (
+    CONVERSATION,
+    TIME,
+    a_conversation,
+    a_message,
+    a_task,
+    a_trace,
+    a_turn,
+    an_id,
+    archived,
+    renamed,
+)
 
 DEVICE = an_id("dev", 1)
+
+# One conversation, with something for every view.
+STORY: tuple[tuple[str, Record], ...] = (
+    ("conversation.created", a_conversation()),
+    ("task.created", a_task(1)),
+    ("turn.started", a_turn(1)),
+    ("user.message", a_message(1)),
+    ("response.generated", a_message(2, role="assistant")),
+    ("turn.finished", a_turn(1, stop_reason=StopReason.ANSWERED)),
+    ("inference.traced", a_trace(1)),
+    ("history.archived", archived(an_id("msg", 1))),
+    ("conversation.renamed", renamed("Rivers")),
+)
 
 
 class Reports:
@@ -66,6 +91,24 @@ class AnotherStore:
 
     async def close(self) -> None:
         await self.whole.close()
+
+
+class Faulty(AnotherStore):
+    """Fails, waits or says nothing as a test wants."""
+
+    def __init__(self, whole: MemoryEventStore) -> None:
+        super().__init__(whole)
+        self.failures: list[Exception] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.entered = asyncio.Event()
+
+    async def append_many(self, events: Sequence[Event]) -> tuple[Offset, ...]:
+        self.entered.set()
+        await self.gate.wait()
+        if self.failures:
+            raise self.failures.pop(0)
+        return await super().append_many(events)
 
 
 class Unhurried(AnotherStore):
@@ -182,3 +225,23 @@ def hashes(engine: ProjectionEngine) -> dict[str, str]:
 def events(*steps: tuple[str, Record], partition: str, prefix: str = "") -> Sequence[Event]:
     """Return events of one conversation, placed in order; `prefix` keeps their ids apart from others'."""
     return [an_event(f"{prefix}{place}", kind, body, partition, place) for place, (kind, body) in enumerate(steps, 1)]
+
+
+async def a_store_with_a_story() -> MemoryEventStore:
+    """Return a store that holds `STORY`."""
+    store = a_memory_store()
+    await store.append_many(events(*STORY, partition=CONVERSATION))
+    return store
+
+
+def notes(count: int, start: int = 51) -> list[Event]:
+    """Return events of no conversation."""
+    return [
+        an_event(number, "session.ended", SessionEnded(id=an_id("ses", number)), "system")
+        for number in range(start, start + count)
+    ]
+
+
+def count_of(engine: ProjectionEngine) -> int:
+    """Return how many events the views know."""
+    return engine.read(lambda connection: connection.execute("SELECT count(*) FROM events").get)

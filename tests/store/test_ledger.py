@@ -1,69 +1,24 @@
-"""Durable first, then projected; places without gaps; notes that hold nobody up."""
+"""Durable first, then projected; places without gaps."""
 
 import asyncio
-import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 import apsw
 import pytest
 
 from rune.errors import IdentityCollisionError, StorageUnavailableError
-from rune.records.events import BackgroundFailed, Event, JournalForked, SessionEnded
+from rune.records.events import Event, JournalForked
 from rune.store.event_index import last_pseq
-from rune.store.event_store import EventStore, Offset
-from rune.store.ledger import Draft, Ledger, once
-from rune.store.memory_store import MemoryEventStore
+from rune.store.event_store import EventStore
+from rune.store.ledger import Draft, once
 from tests.fakes.ids import CountedIds
 from tests.store.builders import CONVERSATION, a_conversation, a_message, an_id
-from tests.store.spine import AnotherStore, Unhurried, a_memory_store, a_spine, an_event
-
-
-@pytest.fixture
-def views(tmp_path: Path) -> Path:
-    return tmp_path / "views-1.db"
-
-
-def said(number: int | str, conversation_id: str = CONVERSATION, *, event_id: str | None = None) -> Draft:
-    return Draft(
-        event_type="user.message",
-        body=a_message(number, conversation_id),
-        partition=conversation_id,
-        actor_id="owner",
-        event_id=event_id,
-    )
-
-
-def ended(number: int, *, event_id: str | None = None) -> Draft:
-    return Draft(
-        event_type="session.ended", body=SessionEnded(id=an_id("ses", number)), partition="system", event_id=event_id
-    )
-
-
-def note(number: int) -> BackgroundFailed:
-    return BackgroundFailed(subsystem="reports", error="OSError", message=str(number), context="")
+from tests.store.drafts import ended, said
+from tests.store.spine import Faulty, Unhurried, a_memory_store, a_spine, an_event
 
 
 def places(store: EventStore, conversation_id: str = CONVERSATION) -> list[int]:
     return [envelope.pseq for _, envelope in store.read({}) if envelope.partition_key == conversation_id]
-
-
-class Faulty(AnotherStore):
-    """Fails, waits or says nothing as a test wants."""
-
-    def __init__(self, whole: MemoryEventStore) -> None:
-        super().__init__(whole)
-        self.failures: list[Exception] = []
-        self.gate = asyncio.Event()
-        self.gate.set()
-        self.entered = asyncio.Event()
-
-    async def append_many(self, events: Sequence[Event]) -> tuple[Offset, ...]:
-        self.entered.set()
-        await self.gate.wait()
-        if self.failures:
-            raise self.failures.pop(0)
-        return await super().append_many(events)
 
 
 async def test_an_emitted_fact_is_stored_and_seen(views: Path) -> None:
@@ -317,102 +272,3 @@ async def test_a_place_given_twice_is_recorded_once(views: Path) -> None:
         )
         await spine.ledger.adopt(CONVERSATION)
         assert (await spine.ledger.emit(said(5))).pseq == 2
-
-
-class Counting(AnotherStore):
-    """Tells when twenty events were stored."""
-
-    def __init__(self, whole: MemoryEventStore) -> None:
-        super().__init__(whole)
-        self.all_written = asyncio.Event()
-
-    async def append_many(self, events: Sequence[Event]) -> tuple[Offset, ...]:
-        offsets = await super().append_many(events)
-        if offsets[-1].seq == 20:
-            self.all_written.set()
-        return offsets
-
-
-async def test_what_is_offered_is_written_in_the_background(views: Path) -> None:
-    store = Counting(a_memory_store())
-    async with a_spine(views, store) as spine:
-        spine.ledger.offer("background.failed", note(0), partition="system")
-        await spine.ledger.start()
-        await spine.ledger.start()
-        threads = [
-            threading.Thread(
-                target=spine.ledger.offer, args=("background.failed", note(n)), kwargs={"partition": "system"}
-            )
-            for n in range(1, 20)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        async with asyncio.timeout(10):
-            await store.all_written.wait()
-        assert spine.ledger.dropped == 0
-
-
-async def test_too_many_notes_push_out_the_oldest_and_are_counted(views: Path) -> None:
-    async with a_spine(views, capacity=10) as spine:
-        for number in range(25):
-            spine.ledger.offer("background.failed", note(number), partition="system")
-        assert spine.ledger.dropped == 15
-        await spine.ledger.flush()
-        bodies = [spine.engine.find(envelope.event_id) for _, envelope in spine.store.replay()]
-        assert [step[2] for step in bodies if step] == [note(number) for number in range(15, 25)]
-
-
-async def test_a_note_that_cannot_be_stored_takes_no_other_with_it(views: Path) -> None:
-    async with a_spine(views) as spine:
-        spine.ledger.offer("background.failed", note(1), partition="system")
-        spine.ledger.offer("no.such", note(2), partition="system")
-        spine.ledger.offer("user.message", a_message(1), partition=CONVERSATION)
-        spine.ledger.offer("background.failed", note(3), partition="system")
-        await spine.ledger.flush()
-        assert len(list(spine.store.replay())) == 2
-        assert spine.ledger.dropped == 2
-        # Of several in a row the first is reported.
-        assert [type(error) for _, error in spine.reports.ledger] == [ValueError]
-
-
-async def test_a_note_about_a_failing_journal_does_not_go_round_in_circles(views: Path) -> None:
-    store = Faulty(a_memory_store())
-    async with a_spine(views, store) as spine:
-        reported: list[str] = []
-
-        def report_and_note(subsystem: str, error: Exception) -> None:
-            reported.append(f"{subsystem}: {error}")
-            ledger.offer("background.failed", note(99), partition="system")
-
-        ledger = Ledger(store, spine.engine, spine.clock, spine.ids, report=report_and_note)
-        store.failures.extend(StorageUnavailableError("disk full") for _ in range(3))
-        ledger.offer("background.failed", note(1), partition="system")
-        await ledger.flush()
-        assert reported == ["journal: disk full"]
-        assert ledger.dropped == 2
-        ledger.offer("background.failed", note(2), partition="system")
-        await ledger.flush()
-        store.failures.clear()
-        ledger.offer("background.failed", note(3), partition="system")
-        await ledger.flush()
-        assert (len(list(store.replay())), ledger.dropped) == (1, 3)
-        await ledger.close()
-
-
-async def test_closing_writes_what_was_offered_and_waits_for_what_runs(views: Path) -> None:
-    store = Faulty(a_memory_store())
-    async with a_spine(views, store) as spine:
-        await spine.ledger.start()
-        store.gate.clear()
-        running = asyncio.create_task(spine.ledger.emit(ended(1)))
-        await store.entered.wait()
-        spine.ledger.offer("background.failed", note(1), partition="system")
-        closing = asyncio.create_task(spine.ledger.close())
-        await asyncio.sleep(0)
-        store.gate.set()
-        await closing
-        assert running.done()
-        assert len(list(store.replay())) == 2
-        spine.ledger.offer("background.failed", note(2), partition="system")  # late, and never an error
