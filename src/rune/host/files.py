@@ -96,6 +96,9 @@ class LockedFile:
         try:
             with contextlib.suppress(OSError):  # a full or read-only disk: the lock is what counts, not the note
                 os.ftruncate(descriptor, 0)
+            # A child that is just being started holds a copy of the descriptor until its exec: closing alone
+            # would leave the lock to it.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         finally:
             os.close(descriptor)
 

@@ -27,7 +27,7 @@ _TAIL = 64 * 1024
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """What it takes to start one. `num_ctx` in tokens; `log_path` is appended to, `environ` only read;
-    `threads` None: one a core.
+    `threads` None: one for two cores.
     """
 
     model: Path

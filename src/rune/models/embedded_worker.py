@@ -29,7 +29,7 @@ _WARNINGS = 2
 
 class WorkerOrder(TypedDict):
     """What a worker is told. `num_ctx` in tokens; `parent` is the process id that it dies with; `threads`
-    None means: one for each core that it may use, at most 8.
+    None means: one for every two cores that it may use, at most 8.
     """
 
     model: str
@@ -87,7 +87,7 @@ def _die_with(parent: int) -> None:
 
 
 def _parameters(params: "CommonParams", order: WorkerOrder) -> "CommonParams":
-    threads = order["threads"] or min(_usable_cores(), _MOST_THREADS)
+    threads = order["threads"] or min(max(1, _usable_cores() // 2), _MOST_THREADS)
     params.model.path = order["model"]
     params.hostnames = [order["socket"]]
     params.api_keys = [order["key"]]
