@@ -248,8 +248,6 @@ def test_a_home_that_cannot_be_written_loses_nothing(shell: Shell, kind: str) ->
         assert ran.out == ""
         assert ran.err.startswith("rune: ")
         if kind == "full":
-            assert "before" in shell.run("sessions", "list").out
-        if kind == "full":
             (shell.home / "filler").unlink()
         else:
             subprocess.run(["mount", "-o", "remount,rw", str(shell.home)], check=True)
