@@ -48,8 +48,8 @@ class EmbeddedTransport:
     """ChatTransport for one GGUF file. Its one model is named `smollm2-135m-instruct`, or after the file.
 
     `log_path` takes what llama.cpp prints; `environ` is asked for XDG_RUNTIME_DIR. `threads` None: one for
-    two cores; threads that wait for each other on busy cores are several times slower than fewer. Time-outs in seconds: between two events before the answer's first piece
-    (loading, reading), and after it.
+    two cores; threads that wait for each other on busy cores are several times slower than fewer. Time-outs
+    in seconds: between two events before the answer's first piece (loading, reading), and after it.
     """
 
     provider: str = "embedded"
