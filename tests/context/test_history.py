@@ -32,9 +32,9 @@ def test_a_group_is_a_user_message_with_all_its_rounds() -> None:
     history = [writer.user("one"), *writer.round("look", ["a", "b"]), writer.answer("done"), writer.user("two")]
     layout = laid_out(history)
     assert [group.rendered for group in layout.groups] == [0, 5]
-    assert layout.ids(1) == tuple(message.id for message in history[:5])
-    assert texts(layout.without(1)) == ["two"]
-    assert layout.without(1).tokens == layout.groups[1].tokens
+    assert layout.ids({0}) == tuple(message.id for message in history[:5])
+    assert texts(layout.without({0})) == ["two"]
+    assert layout.without({0}).tokens == layout.groups[1].tokens
 
 
 def test_two_messages_of_the_person_in_a_row_are_both_sent_and_stay_apart() -> None:
@@ -96,7 +96,7 @@ def test_archived_messages_stay_out() -> None:
     history = [writer.user("one"), writer.answer("1"), writer.user("two"), writer.answer("2")]
     layout = laid_out(history, frozenset(message.id for message in history[:2]))
     assert texts(layout) == ["two", "2"]
-    assert layout.ids(1) == (history[2].id, history[3].id)
+    assert layout.ids({0}) == (history[2].id, history[3].id)
 
 
 def test_messages_before_the_first_of_the_person_are_a_group_of_their_own() -> None:
@@ -128,15 +128,32 @@ def conversation_of(*sizes: int) -> Layout:
 def test_the_oldest_groups_leave_down_to_half(sizes: tuple[int, ...], allowance: int, gone: int) -> None:
     layout = conversation_of(*sizes)
     assert [group.tokens for group in layout.groups] == list(sizes)
+    assert leaving(layout, allowance) == set(range(gone))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "allowance", "gone"),
+    [((40, 40, 500), 100, {2, 0}), ((20, 20, 500), 100, {2}), ((500, 30, 20), 100, {0}), ((30, 500, 80), 100, {0, 1})],
+)
+def test_a_group_that_is_too_large_alone_does_not_push_the_others_out(
+    sizes: tuple[int, ...], allowance: int, gone: set[int]
+) -> None:
+    layout = conversation_of(*sizes)
     assert leaving(layout, allowance) == gone
+    kept = layout.without(gone)
+    staying = [number for number in range(len(sizes)) if number not in gone]
+    assert [group.tokens for group in kept.groups] == [sizes[number] for number in staying]
+    assert texts(kept) == [texts(layout)[number] for number in staying]
+    assert set(layout.ids(gone)) == {layout.records[number].id for number in gone}
 
 
 @given(sizes=st.lists(st.integers(9, 200), max_size=12), allowance=st.integers(0, 1500))
-def test_what_stays_always_fits_and_is_the_newest(sizes: list[int], allowance: int) -> None:
+def test_what_stays_always_fits_and_is_the_newest_of_what_could_stay(sizes: list[int], allowance: int) -> None:
     layout = conversation_of(*sizes)
     kept = layout.without(leaving(layout, allowance))
     assert kept.tokens <= allowance
-    assert texts(kept) == texts(layout)[len(layout.rendered) - len(kept.rendered) :]
+    fit = [text for text, size in zip(texts(layout), sizes, strict=True) if size <= allowance]
+    assert texts(kept) == (fit if kept is not layout else texts(layout))[len(fit) - len(kept.rendered) :]
 
 
 def test_a_round_that_is_added_needs_a_result_for_each_call() -> None:

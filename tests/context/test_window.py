@@ -84,19 +84,19 @@ def test_what_was_not_discovered_is_not_kept(tmp_path: Path) -> None:
     assert WindowBook(tmp_path / "other").choose(model(context_length=None), 4096, None).num_ctx == 4096
 
 
-def test_a_window_that_the_server_lowered_stays_lowered(tmp_path: Path) -> None:
+def test_a_window_that_the_server_lowered_stays_lowered_until_another_is_asked_for(tmp_path: Path) -> None:
     book = WindowBook(tmp_path)
     book.choose(MODEL, 16384, None)
-    assert book.lower(MODEL, 5000).num_ctx == 5000
-    assert book.lower(MODEL, 9000).num_ctx == 5000
-    for most in (16384, 32768):
-        again = WindowBook(tmp_path).choose(MODEL, most, None)
-        assert (again.num_ctx, again.discovered) == (5000, True)
-        assert again.reason == "the server gave 5,000 tokens"
+    assert book.lower(MODEL, 5000, 16384).num_ctx == 5000
+    assert book.lower(MODEL, 9000, 16384).num_ctx == 5000
+    again = WindowBook(tmp_path).choose(MODEL, 16384, None)
+    assert (again.num_ctx, again.discovered) == (5000, True)
+    assert again.reason == "the server gave 5,000 tokens"
+    assert WindowBook(tmp_path).choose(MODEL, 32768, None).num_ctx > 5000
 
 
 def test_a_lowered_window_also_holds_where_nothing_was_discovered(tmp_path: Path) -> None:
-    WindowBook(tmp_path).lower(MODEL, 4096)
+    WindowBook(tmp_path).lower(MODEL, 4096, 16384)
     assert WindowBook(tmp_path).choose(model(context_length=None), 16384, None).num_ctx == 4096
 
 
@@ -104,7 +104,7 @@ def test_a_model_without_a_digest_keeps_its_window_in_this_process_only(tmp_path
     book, info = WindowBook(tmp_path), model(digest="")
     first = book.choose(info, 131072, 10 * GIB)
     assert book.choose(info, 131072, 64 * GIB) == first
-    assert book.lower(info, 4096).num_ctx == 4096
+    assert book.lower(info, 4096, 131072).num_ctx == 4096
     assert book.choose(info, 131072, 64 * GIB).num_ctx == 4096
     assert WindowBook(tmp_path).choose(info, 131072, 64 * GIB).num_ctx > first.num_ctx
     assert not (tmp_path / "windows.json").exists()
@@ -125,7 +125,7 @@ def test_a_home_that_cannot_be_written_gives_a_window_that_says_so_and_stays(tmp
     first = book.choose(MODEL, 131072, 10 * GIB)
     assert "cannot be kept" in first.problem
     assert book.choose(MODEL, 131072, 64 * GIB).num_ctx == first.num_ctx
-    assert book.lower(MODEL, 4096).problem
+    assert book.lower(MODEL, 4096, 131072).problem
     assert book.choose(MODEL, 131072, 64 * GIB).num_ctx == 4096
 
 

@@ -54,9 +54,9 @@ async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
 
 
 @asynccontextmanager
-async def rig(home: Path, answers: Answers, *, window: int = 8192) -> AsyncGenerator[Rig]:
+async def rig(home: Path, answers: Answers, *, model: ScriptedTransport | None = None) -> AsyncGenerator[Rig]:
     """Build, start and in the end close everything; `home` may have been used before."""
-    model = ScriptedTransport(answers, window=window)
+    model = model or ScriptedTransport(answers)
     services = build({"RUNE_HOME": str(home), "PATH": ""}, surface_kind="headless", transports=(model,))
     try:
         await services.start()

@@ -141,14 +141,14 @@ def _with_tail(
 
 def _admit_history(request: AssemblyRequest, allowance: int, layouts: Layouts) -> tuple[Layout, list[DroppedBlock]]:
     layout = layouts.of(request.history, request.archived, request.dialect)
-    count = leaving(layout, allowance)
-    if not count:
+    gone = leaving(layout, allowance)
+    if not gone:
         return layout, []
-    kept = layout.without(count)
+    kept = layout.without(gone)
     left = DroppedBlock(
         name="history",
         tokens=layout.tokens - kept.tokens,
         reason="history_trimmed",
-        message_ids=layout.ids(count),
+        message_ids=layout.ids(gone),
     )
     return kept, [left]

@@ -8,7 +8,7 @@ Not sent at all: system records (the prefix is the only system message), answers
 calls, calls that never got a result (their answer's text stays) and results of no call before them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from operator import is_
 
 import msgspec
@@ -41,23 +41,27 @@ class Layout(msgspec.Struct, frozen=True):
         """Return the tokens of all that is sent."""
         return sum(group.tokens for group in self.groups)
 
-    def without(self, count: int) -> "Layout":
-        """Return the layout without its oldest `count` groups."""
-        if count == 0:
+    def without(self, leaving: Collection[int]) -> "Layout":
+        """Return the layout without the groups of these numbers."""
+        if not leaving:
             return self
-        if count == len(self.groups):
-            return Layout([], [], [])
-        first = self.groups[count]
-        moved = [
-            TurnGroup(group.record - first.record, group.rendered - first.rendered, group.tokens)
-            for group in self.groups[count:]
-        ]
-        return Layout(self.records[first.record :], self.rendered[first.rendered :], moved)
+        kept = Layout([], [], [])
+        records = list[ConversationMessageRecord]()
+        for number, group in enumerate(self.groups):
+            if number not in leaving:
+                kept.groups.append(TurnGroup(len(records), len(kept.rendered), group.tokens))
+                records += self._records_of(number)
+                end = self.groups[number + 1].rendered if number + 1 < len(self.groups) else len(self.rendered)
+                kept.rendered.extend(self.rendered[group.rendered : end])
+        return msgspec.structs.replace(kept, records=records)
 
-    def ids(self, count: int) -> tuple[str, ...]:
-        """Return the message ids of the oldest `count` groups, whether or not each was sent."""
-        end = len(self.records) if count == len(self.groups) else self.groups[count].record
-        return tuple(record.id for record in self.records[:end])
+    def ids(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        """Return the message ids of these groups in order, whether or not each was sent."""
+        return tuple(record.id for number in sorted(numbers) for record in self._records_of(number))
+
+    def _records_of(self, number: int) -> Sequence[ConversationMessageRecord]:
+        end = self.groups[number + 1].record if number + 1 < len(self.groups) else len(self.records)
+        return self.records[self.groups[number].record : end]
 
 
 class Layouts:
@@ -99,21 +103,25 @@ class Layouts:
                 group.tokens += message.tokens
 
 
-def leaving(layout: Layout, allowance: int) -> int:
-    """Return how many of the oldest turn groups leave so that the rest fits `allowance` tokens.
+def leaving(layout: Layout, allowance: int) -> frozenset[int]:
+    """Return the numbers of the turn groups that leave so that the rest fits `allowance` tokens.
 
-    None while all fit. Else down to half of it, so that the next turns need not trim again; but the
-    newest group stays when it alone fits, for without it the model has lost what was just said.
+    None while all fit. Else those that are too large even alone, which would push out everything and then
+    leave all the same; then the oldest, down to half of the allowance, so that the next turns need not
+    trim again. The newest group that fits stays: without it the model has lost what was just said.
     """
     tokens = layout.tokens
     if tokens <= allowance:
-        return 0
-    newest = len(layout.groups) - 1
-    for count, group in enumerate(layout.groups):
-        if tokens <= allowance // 2 or (count == newest and tokens <= allowance):
-            return count
-        tokens -= group.tokens
-    return len(layout.groups)
+        return frozenset()
+    gone = {number for number, group in enumerate(layout.groups) if group.tokens > allowance}
+    rest = [number for number in range(len(layout.groups)) if number not in gone]
+    tokens -= sum(layout.groups[number].tokens for number in gone)
+    for number in rest:
+        if tokens <= allowance // 2 or (number == rest[-1] and tokens <= allowance):
+            break
+        tokens -= layout.groups[number].tokens
+        gone.add(number)
+    return frozenset(gone)
 
 
 def rounds_of(

@@ -45,10 +45,10 @@ class WindowChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """A kept window. `max_context` is the setting it was chosen under; None: it holds under any."""
+    """A kept window. `max_context` is the setting it was chosen under."""
 
     num_ctx: int
-    max_context: int | None
+    max_context: int
     reason: str
 
     def choice(self, problem: str = "") -> WindowChoice:
@@ -84,7 +84,7 @@ class WindowBook:
             with self._locked():
                 book, problem = self._read()
                 kept = book.windows.get(info.digest)
-                if kept is not None and kept.max_context in {None, max_context}:
+                if kept is not None and kept.max_context == max_context:
                     return kept.choice(problem)
                 if fresh.discovered:
                     self._write(book, info.digest, _keep(fresh, max_context))
@@ -93,12 +93,13 @@ class WindowBook:
             held = self._held_here(info, max_context, fresh)
             return msgspec.structs.replace(held, problem=f"the window cannot be kept: {error}")
 
-    def lower(self, info: ModelInfo, num_ctx: int) -> WindowChoice:
-        """Keep that the server gave no more than `num_ctx` tokens; an even smaller kept window stays.
+    def lower(self, info: ModelInfo, num_ctx: int, max_context: int) -> WindowChoice:
+        """Keep that the server gave no more than `num_ctx` tokens under this `max_context`; an even smaller
+        kept window stays. A person who sets another `max_context` has it tried again.
 
         The number is kept as the server reported it, not rounded: another one would reload the model.
         """
-        lowered = _Kept(num_ctx=num_ctx, max_context=None, reason=f"the server gave {num_ctx:,} tokens")
+        lowered = _Kept(num_ctx=num_ctx, max_context=max_context, reason=f"the server gave {num_ctx:,} tokens")
         key = _key(info)
         if not info.digest:
             return self._lower_here(key, lowered)
@@ -114,7 +115,7 @@ class WindowBook:
 
     def _held_here(self, info: ModelInfo, max_context: int, fresh: WindowChoice) -> WindowChoice:
         kept = self._here.get(_key(info))
-        if kept is not None and kept.max_context in {None, max_context}:
+        if kept is not None and kept.max_context == max_context:
             return kept.choice()
         if fresh.discovered:
             self._here[_key(info)] = _keep(fresh, max_context)
@@ -159,7 +160,8 @@ def _keep(choice: WindowChoice, max_context: int) -> _Kept:
 
 
 def _smaller(kept: _Kept | None, lowered: _Kept) -> _Kept:
-    return kept if kept is not None and kept.num_ctx <= lowered.num_ctx else lowered
+    same_setting = kept is not None and kept.max_context == lowered.max_context
+    return kept if kept is not None and same_setting and kept.num_ctx <= lowered.num_ctx else lowered
 
 
 def _choice(info: ModelInfo, max_context: int, memory: int | None) -> WindowChoice:

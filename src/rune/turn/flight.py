@@ -42,13 +42,13 @@ class CancelToken:
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """One model answer as it comes in. `recorded` once it is durable."""
+    """One model answer as it comes in. `size` counts its characters, thinking included."""
 
     message_id: str
     text: list[str] = msgspec.field(default_factory=list[str])
     thinking: list[str] = msgspec.field(default_factory=list[str])
     complete: bool = False
-    recorded: bool = False
+    size: int = 0
 
     @property
     def content(self) -> str:

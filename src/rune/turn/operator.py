@@ -29,6 +29,8 @@ from rune.turn.runtime import LocalToolRuntime
 from rune.turn.selection import ModelSelection
 from rune.turn.session import Session, Sessions
 
+_EARLY = "interrupted before the message was stored"
+
 
 class RuneOperator:
     """Takes messages and runs each as a turn of its own. A surface knows this and nothing behind it."""
@@ -115,12 +117,14 @@ class RuneOperator:
             found = await self._conversations.conversations(folder=folder, channel=channel, limit=1)
             conversation_id = found[0].record.id if found else None
         if conversation_id is not None:
-            session = await self._sessions.take(conversation_id, new=False)
-            async with session.lock:
+            session = await self._locked(conversation_id)
+            try:
                 if session.task is not None:
                     await uninterrupted(self._tasks.transition(session.task.id, TaskStatus.SUPERSEDED))
                     session.task = None
-            await self._sessions.release(conversation_id)
+                await uninterrupted(self._sessions.release(conversation_id))
+            finally:
+                session.lock.release()
         return await self._start_empty(folder, channel)
 
     async def _start_empty(self, folder: str, channel: Channel) -> ConversationRecord:
@@ -142,38 +146,70 @@ class RuneOperator:
 
         Raises UsageError when there is none, IllegalTaskTransitionError while a turn runs.
         """
-        session = await self._sessions.take(conversation_id, new=False)
-        async with session.lock:
+        session = await self._locked(conversation_id)
+        try:
             if session.task is None:
                 raise UsageError("there is no open task here", hint="A task begins with your first message.")
             task = await uninterrupted(self._tasks.transition(session.task.id, TaskStatus.COMPLETED))
             session.task = None
             return task
+        finally:
+            session.lock.release()
 
     async def close(self) -> bool:
         """Stop every turn, wait for its closing writes (at most 2 s), give the conversations back."""
         in_time = await self._engine.close()
         if in_time:
+            for session in self._sessions.current:
+                try:
+                    await self._recorder.settle(session)
+                except StorageError as error:
+                    self._failures.background("journal", error)
             await self._sessions.close()
         return in_time
 
     async def _drive(self, flight: Flight) -> TurnClosed:
-        conversation_id = flight.request.conversation_id
-        new = conversation_id is None
-        session = await self._sessions.take(conversation_id or self._ids.new_id("cnv"), new=new)
-        async with session.lock:
+        new = flight.request.conversation_id is None
+        session = await self._admit(flight)
+        try:
             work = asyncio.create_task(self._fly(flight, session), name=f"work {flight.turn_id}")
             flight.cancel.bind(work)
             outcome = await land(work, flight)
             if not flight.opened:
-                await self._abandon(session, new=new)
-                raise outcome.exception or CancelledEarlyError("interrupted before the message was stored")
+                if new:
+                    await uninterrupted(self._sessions.release(session.conversation_id))
+                raise outcome.exception or CancelledEarlyError(_EARLY)
             return await uninterrupted(self._close(flight, session, outcome))
+        finally:
+            session.lock.release()
 
-    async def _abandon(self, session: Session, *, new: bool) -> None:
-        if new:
-            session.conversation = None
-            await uninterrupted(self._sessions.release(session.conversation_id))
+    async def _admit(self, flight: Flight) -> Session:
+        """Return the conversation's session, locked for this turn; waiting for it can be cancelled."""
+        admission = asyncio.create_task(self._locked(flight.request.conversation_id), name=f"admit {flight.turn_id}")
+        flight.cancel.bind(admission)
+        while not admission.done():
+            try:
+                await asyncio.wait({admission})
+            except asyncio.CancelledError:
+                flight.cancel.cancel()
+        if admission.cancelled():
+            raise CancelledEarlyError(_EARLY)
+        return admission.result()
+
+    async def _locked(self, conversation_id: str | None) -> Session:
+        identity, new = conversation_id or self._ids.new_id("cnv"), conversation_id is None
+        while True:
+            try:
+                session = await uninterrupted(self._sessions.take(identity, new=new))
+            except asyncio.CancelledError:
+                if new:  # nobody else will ever ask for it
+                    await uninterrupted(self._sessions.release(identity))
+                raise
+            await session.lock.acquire()
+            if self._sessions.holds(session):
+                return session
+            # It was given back while this turn waited for it: what it knows may be old by now.
+            session.lock.release()
 
     async def _fly(self, flight: Flight, session: Session) -> StopReason:
         problem = await self._choose(flight, session)
@@ -194,10 +230,7 @@ class RuneOperator:
             raise problem or RuntimeError("no model was chosen, for no reason")
         if flight.model.notice:
             flight.emit(Notice(turn_id=flight.turn_id, text=flight.model.notice))
-        reason = await self._runtime.run(flight, session, flight.model)
-        if lowered := await self._selection.check_window(flight.model):
-            flight.emit(Notice(turn_id=flight.turn_id, text=lowered, tier=1))
-        return reason
+        return await self._runtime.run(flight, session, flight.model)
 
     async def _choose(self, flight: Flight, session: Session) -> RuneError | None:
         """Choose the model before the turn is stored, so that its facts name it; what stands in the way is
@@ -220,7 +253,11 @@ class RuneOperator:
             # The person must know that what they read is not kept; recovery ends the turn at the next start.
             self._failures.answer("journal", error, flight.turn_id)
             outcome, trace_id = _unsaved(error), None
-        for text in self._failures.untold():
+        lowered = ""
+        if flight.model is not None and flight.answer is not None and flight.answer.complete:
+            # Only now, when the answer is safe: a server that is slow to tell must not cost it.
+            lowered = await self._selection.check_window(flight.model, flight.settings.context.max_context)
+        for text in filter(None, [*self._failures.untold(), lowered]):
             flight.emit(Notice(turn_id=flight.turn_id, text=text, tier=1))
         return _closed(flight, session, outcome, trace_id)
 

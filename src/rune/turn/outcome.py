@@ -29,7 +29,9 @@ async def land(work: asyncio.Task[StopReason], flight: Flight) -> Outcome:
         except asyncio.CancelledError:
             flight.cancel.cancel()
     if work.cancelled():
-        return Outcome(reason=StopReason.CANCELLED)
+        # What the model had finished is an answer, though the cancel came before the turn could say so.
+        whole = flight.answer is not None and flight.answer.complete
+        return Outcome(reason=StopReason.ANSWERED if whole else StopReason.CANCELLED)
     failure = work.exception()
     if failure is None:
         return Outcome(reason=work.result())

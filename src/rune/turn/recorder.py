@@ -25,12 +25,12 @@ from rune.records.traces import InferenceTraceRecord
 from rune.records.turns import StopReason, TurnRecord
 from rune.store.conversations import ConversationStateRepository
 from rune.store.evidence_store import Evidence, EvidenceItem
-from rune.store.ledger import Draft, Ledger
+from rune.store.ledger import Draft, Ledger, once
 from rune.store.tasks import TaskStateRepository
 from rune.turn.failures import TurnFailures
 from rune.turn.flight import Answer, Flight
 from rune.turn.outcome import Outcome
-from rune.turn.session import Session
+from rune.turn.session import Session, unanswerable
 from rune.turn.tracing import build_trace
 
 TITLE_LENGTH = 80
@@ -93,6 +93,7 @@ class TurnRecorder:
             self._draft(session, "turn.started", turn),
             self._conversations.draft_append(message),
         ]
+        await self.settle(session)
         await self._ledger.emit_many(drafts)
         flight.conversation, flight.task, flight.message = conversation, task, message
         flight.opened = True
@@ -114,7 +115,7 @@ class TurnRecorder:
         if capsule.frozen != session.frozen:
             prefix = await self._keep_prefix(capsule.frozen)
             changed = PrefixChanged(
-                conversation_id=session.conversation_id, prefix=prefix, reason=trace.prefix_break or "first prefix"
+                conversation_id=session.conversation_id, prefix=prefix, reason=trace.prefix_break or _why_new(session)
             )
             drafts.append(self._conversations.draft_change(changed))
         if drafts:
@@ -153,15 +154,25 @@ class TurnRecorder:
             degraded=tuple(flight.degraded),
             trace_id=trace.id if trace else None,
         )
-        drafts.append(self._draft(session, "turn.finished", finished))
-        await self._ledger.emit_many(drafts)
-        if trace is not None:
-            await self._offer_to_programs(trace)
-        session.history.append(flight.message)
+        drafts.append(finish(finished))
+        # The turn has ended like this, whether or not it can be written at once: the session goes on from here,
+        # and what could not be written is owed.
+        session.task = task if task.status is not TaskStatus.FAILED else None
+        if not unanswerable(finished) or answer is not None:
+            session.history.append(flight.message)
         if answer is not None:
             session.history.append(answer)
-        session.task = task if task.status is not TaskStatus.FAILED else None
+        session.owed += drafts
+        await self.settle(session)
+        if trace is not None:
+            await self._offer_to_programs(trace)
         return finished.trace_id
+
+    async def settle(self, session: Session) -> None:
+        """Write what is owed from a turn whose end could not be written. Raises StorageError."""
+        if session.owed:
+            await self._ledger.emit_many(session.owed)
+            session.owed.clear()
 
     async def _conversation(
         self, flight: Flight, session: Session, prefix: FrozenPrefix | None, now: str
@@ -285,10 +296,22 @@ class TurnRecorder:
         return Draft(event_type=event_type, body=body, partition=session.conversation_id)
 
 
+def finish(turn: TurnRecord) -> Draft:
+    """Return the end of a turn, under an id of its own: a second, different end is refused by the journal."""
+    return Draft(
+        event_type="turn.finished", body=turn, partition=turn.conversation_id, event_id=once(f"{turn.id}.finished")
+    )
+
+
 def title_of(text: str) -> str:
     """Return the first line of a message that says something, cut to 80 characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
+
+
+def _why_new(session: Session) -> str:
+    kept = session.conversation.prefix if session.conversation is not None else None
+    return "first prefix" if kept is None else "the frozen prefix could not be read"
 
 
 def new_answer(ids: IdSource) -> Answer:

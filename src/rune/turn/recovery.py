@@ -8,9 +8,10 @@ from rune.errors import LeaseHeldError
 from rune.records.tasks import TaskStatus
 from rune.records.turns import StopReason, TurnRecord
 from rune.store.leases import LeaseBook
-from rune.store.ledger import Draft, Ledger
+from rune.store.ledger import Ledger
 from rune.store.tasks import TaskStateRepository
 from rune.store.turns import TurnRepository
+from rune.turn.recorder import finish
 
 
 class TurnRecovery:
@@ -35,7 +36,9 @@ class TurnRecovery:
                 continue
             try:
                 await self._ledger.adopt(turn.conversation_id)
-                ended.append(await self._end(turn))
+                # Its process may have ended it, or another may have recovered it, before the lease was ours.
+                if turn in await self._turns.open_turns(turn.conversation_id):
+                    ended.append(await self._end(turn))
             finally:
                 await self._ledger.release(turn.conversation_id)
                 lease.release()
@@ -43,7 +46,7 @@ class TurnRecovery:
 
     async def _end(self, turn: TurnRecord) -> TurnRecord:
         finished = msgspec.structs.replace(turn, stop_reason=StopReason.INTERRUPTED)
-        drafts = [Draft(event_type="turn.finished", body=finished, partition=turn.conversation_id)]
+        drafts = [finish(finished)]
         task = await self._tasks.get(turn.task_id)
         if task.status is TaskStatus.RUNNING:
             drafts.insert(0, self._tasks.draft_transition(task, TaskStatus.OPEN, outcome_ref=turn.id))

@@ -27,6 +27,10 @@ from rune.turn.limits import Stop, decide
 from rune.turn.recorder import TurnRecorder, new_answer
 from rune.turn.session import Session
 
+# The longest answer, in characters: all that the window could hold, and never less than a long text.
+CHARACTERS_A_TOKEN = 8
+LEAST_LIMIT = 1_000_000
+
 
 class LocalToolRuntime:
     """Runs a turn's model calls within its limits. Tools join here; until then a call for one fails."""
@@ -56,6 +60,9 @@ class LocalToolRuntime:
         capsule, trace = self._broker.assemble(request)
         flight.degraded += [name for name in trace.degraded if name not in flight.degraded]
         await uninterrupted(self._recorder.before_call(flight, session, capsule, trace))
+        if left := len(trace.archived_now):
+            text = f"{left} earlier messages do not fit any more and are no longer sent; `rune sessions show` has them"
+            flight.emit(shown.Notice(turn_id=flight.turn_id, text=text))
         reason = await self._ask(flight, run, capsule)
         return StopReason.LENGTH if reason == "length" else StopReason.ANSWERED
 
@@ -109,9 +116,11 @@ class LocalToolRuntime:
         match chunk:
             case TextDelta(text=text):
                 answer.text.append(text)
+                answer.size += len(text)
                 flight.emit(shown.TextDelta(turn_id=flight.turn_id, text=text))
             case ThinkingDelta(text=text):
                 answer.thinking.append(text)
+                answer.size += len(text)
                 flight.emit(shown.ThinkingDelta(turn_id=flight.turn_id, text=text))
             case Progress(phase=phase, done=done, total=total):
                 flight.emit(shown.Progress(turn_id=flight.turn_id, phase=phase, done=done, total=total))
@@ -121,7 +130,8 @@ class LocalToolRuntime:
                 run.usage = run.usage.plus(usage)
                 answer.complete = True
                 return reason
-        return None
+        # A server that never ends must not fill the memory; what came is kept, and marked as cut off.
+        return "length" if answer.size > max(LEAST_LIMIT, CHARACTERS_A_TOKEN * run.num_ctx) else None
 
     def _since(self, started: float) -> int:
         return round((self._clock.monotonic() - started) * 1000)

@@ -1,13 +1,17 @@
 """Which model answers a turn, and with which window."""
 
+import asyncio
 from collections.abc import Callable
 
 from rune.config.settings import Settings
+from rune.context.budget import MIN_WINDOW
 from rune.context.window import WindowBook
 from rune.errors import ModelError
 from rune.models.router import Router
 from rune.turn.failures import TurnFailures
 from rune.turn.flight import ModelRun
+
+PATIENCE_SECONDS = 1.0
 
 
 class ModelSelection:
@@ -44,23 +48,30 @@ class ModelSelection:
             self._failures.degraded("window_file", ModelError(window.problem))
         return ModelRun(transport=choice.transport, info=choice.info, num_ctx=window.num_ctx, notice=choice.notice)
 
-    async def check_window(self, run: ModelRun) -> str:
+    async def check_window(self, run: ModelRun, max_context: int) -> str:
         """Compare once, after a model's first answer, the window in force with the one asked for.
 
-        Returns what to tell the person when the server gave less; the smaller one holds from now on.
+        Returns what to tell the person when the server gave less; the smaller one holds from now on. A
+        server that does not answer at once is asked again after the next answer: nobody waits for this.
         """
         key = f"{run.info.provider}/{run.info.name}"
         if key in self._checked:
             return ""
-        self._checked.add(key)
         try:
-            served = await run.transport.window_in_force(run.info.name)
-        except ModelError as error:
-            self._failures.degraded("context_discovery", error)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                served = await run.transport.window_in_force(run.info.name)
+        except (ModelError, TimeoutError) as error:
+            self._failures.background("context_discovery", error)
             return ""
+        self._checked.add(key)
         if served is None or served >= run.num_ctx:
             return ""
-        self._windows.lower(run.info, served)
+        if served < MIN_WINDOW:
+            # Kept, so small a number would end every conversation with this model.
+            odd = ModelError(f"the server says that {run.info.name} has a window of {served:,} tokens; ignored")
+            self._failures.degraded("context_discovery", odd)
+            return ""
+        self._windows.lower(run.info, served, max_context)
         return (
             f"{run.info.name} was loaded with a window of {served:,} tokens instead of {run.num_ctx:,}; "
             "the smaller one counts from now on"

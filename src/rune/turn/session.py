@@ -5,21 +5,24 @@ import asyncio
 from rune.context.blocks import FrozenPrefix
 from rune.context.prefix import decode_prefix
 from rune.context.reconstruct import rebuild_messages
-from rune.errors import NotFoundError, RuneError
+from rune.errors import EvidenceTamperedError, InvalidRecordError, NotFoundError, RuneError
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.tasks import TaskStateRecord
+from rune.records.turns import StopReason, TurnRecord
 from rune.store.conversations import ConversationStateRepository
 from rune.store.evidence_store import Evidence
 from rune.store.leases import ConversationLease, LeaseBook
-from rune.store.ledger import Ledger
+from rune.store.ledger import Draft, Ledger
 from rune.store.tasks import TaskStateRepository
 from rune.store.traces import TraceRepository
+from rune.store.turns import TurnRepository
 from rune.turn.failures import TurnFailures
 
 
 class Session:
     """What is known of one conversation while its lease is held. Changed only by the turn in progress,
-    which holds `lock`; a second turn of the same conversation waits for it.
+    which holds `lock`; a second turn of the same conversation waits for it. `owed` are facts of an ended
+    turn that could not be written yet.
     """
 
     def __init__(self, conversation_id: str, lease: ConversationLease) -> None:
@@ -33,6 +36,15 @@ class Session:
         self.frozen: FrozenPrefix | None = None
         self.last_messages = b""
         self.model = ""
+        self.owed: list[Draft] = []
+
+
+def unanswerable(turn: TurnRecord) -> bool:
+    """Say whether a turn's message did not fit: unless it was answered all the same, it is not sent again.
+
+    It stays in the journal and in what a person sees.
+    """
+    return turn.stop_reason is StopReason.CONTEXT_EXHAUSTED
 
 
 class Sessions:
@@ -45,6 +57,7 @@ class Sessions:
         ledger: Ledger,
         conversations: ConversationStateRepository,
         tasks: TaskStateRepository,
+        turns: TurnRepository,
         traces: TraceRepository,
         evidence: Evidence,
         failures: TurnFailures,
@@ -53,6 +66,7 @@ class Sessions:
         self._ledger = ledger
         self._conversations = conversations
         self._tasks = tasks
+        self._turns = turns
         self._traces = traces
         self._evidence = evidence
         self._failures = failures
@@ -82,17 +96,28 @@ class Sessions:
     async def _load(self, session: Session) -> None:
         identity = session.conversation_id
         session.conversation = (await self._conversations.get(identity)).record
-        session.history = list(await self._conversations.messages(identity))
+        lost = {turn.id for turn in await self._turns.turns(identity) if unanswerable(turn)}
+        messages = await self._conversations.messages(identity)
+        answered = {message.turn_id for message in messages if message.role == "assistant"}
+        session.history = [each for each in messages if each.turn_id not in lost - answered]
         session.archived = frozenset(await self._conversations.archived_ids(identity))
         session.task = await self._tasks.get_active(identity)
         session.model = session.conversation.model
         if session.conversation.prefix is not None:
-            session.frozen = decode_prefix(await asyncio.to_thread(self._evidence.get, session.conversation.prefix))
+            session.frozen = await self._frozen(session.conversation.prefix)
         try:
             session.last_messages = await self._last_messages(session)
         except RuneError as error:
             # Only the measure of reuse suffers: the prompt itself is built from records, not from this.
             self._failures.background("context_reuse", error)
+
+    async def _frozen(self, prefix: str) -> FrozenPrefix | None:
+        try:
+            return decode_prefix(await asyncio.to_thread(self._evidence.get, prefix))
+        except (NotFoundError, EvidenceTamperedError, InvalidRecordError) as error:
+            # It is collected anew, and that it had to be is journaled as a break.
+            self._failures.degraded("prefix", error)
+            return None
 
     async def _last_messages(self, session: Session) -> bytes:
         trace = await self._traces.latest(session.conversation_id)
@@ -106,6 +131,15 @@ class Sessions:
         if not rebuilt.matches:
             raise NotFoundError(f"the last prompt cannot be rebuilt: {'; '.join(rebuilt.problems)}")
         return rebuilt.messages
+
+    @property
+    def current(self) -> tuple[Session, ...]:
+        """The sessions that are held now."""
+        return tuple(self._sessions.values())
+
+    def holds(self, session: Session) -> bool:
+        """Say whether a session is still the one of its conversation, and its lease ours."""
+        return self._sessions.get(session.conversation_id) is session
 
     async def release(self, conversation_id: str) -> None:
         """Give a conversation back; one that is not held is no error."""
