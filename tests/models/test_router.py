@@ -145,6 +145,18 @@ async def test_the_notice_says_why_the_server_that_is_there_was_of_no_use(models
     assert why in choice.notice
 
 
+@pytest.mark.parametrize(
+    ("models", "says"), [([model("qwen3:8b", "chat", "tools")], "-m qwen3:8b"), ([], ""), ([CLOUD], "")]
+)
+async def test_a_conversation_that_began_on_the_stand_in_says_when_a_real_model_could_go_on(
+    models: list[ModelInfo], says: str
+) -> None:
+    router = Router([ollama(*models), ScriptedTransport(models=[EMBEDDED])])
+    choice = await choose(router, conversation=EMBEDDED.name)
+    assert (choice.info.name, choice.reason) == (EMBEDDED.name, "conversation")
+    assert (says in choice.notice) if says else choice.notice == ""
+
+
 async def test_with_nothing_at_all_it_says_what_to_install() -> None:
     for router in (Router([Silent()]), Router([]), Router([ollama()])):
         error = await failure(router)

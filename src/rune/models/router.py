@@ -87,11 +87,27 @@ class Router:
             )
         if not can_chat(described.info):
             raise CapabilityMissingError(described.info.name, "chat")
-        return Choice(transport=described.transport, info=described.info, reason=reason)
+        notice = self._better_one(catalog) if reason == "conversation" and described.info.provider == EMBEDDED else ""
+        return Choice(transport=described.transport, info=described.info, reason=reason, notice=notice)
+
+    def _better_one(self, catalog: Catalog) -> str:
+        """Say that a conversation which began on the stand-in could go on with a real model; "" if there is none."""
+        real = [offer for offer in self._allowed(catalog) if can_chat(offer.info)]
+        if not real:
+            return ""
+        best = by_preference(real, memory=self._memory)[0].info.name
+        return f"This conversation goes on with the small stand-in it began with; `-m {best}` switches to a real model."
+
+    def _allowed(self, catalog: Catalog) -> list[Offer]:
+        return [
+            offer
+            for offer in catalog.offers
+            if offer.info.provider != EMBEDDED and not (self._local_only and offer.info.remote)
+        ]
 
     async def _by_itself(self, catalog: Catalog) -> Choice:
         real = [offer for offer in catalog.offers if offer.info.provider != EMBEDDED]
-        allowed = [offer for offer in real if not (self._local_only and offer.info.remote)]
+        allowed = self._allowed(catalog)
         first = by_preference(allowed, memory=self._memory)[:_DESCRIBED]
         # Only a model's own description is reliable: a list may leave tools out or name them wrongly.
         descriptions = await asyncio.gather(*(_described(offer) for offer in first))
