@@ -33,7 +33,7 @@ from rune.observability.inference_trace import TraceFile
 from rune.observability.logs import setup_logging
 from rune.records.events import SessionEnded, SessionStarted
 from rune.records.record import Record
-from rune.store.codec import decode_body
+from rune.store.codec import decode_body, verify_body
 from rune.store.conversation_views import ConversationViews
 from rune.store.conversations import ConversationStateRepository
 from rune.store.durable_store import DurableEventStore
@@ -274,6 +274,7 @@ def _operator(core: _Core, router: Router, trust: FolderTrust) -> RuneOperator:
         ledger=core.ledger,
         conversations=core.conversations,
         tasks=core.tasks,
+        turns=TurnRepository(core.engine),
         traces=core.traces,
         evidence=core.evidence,
         failures=core.failures,
@@ -365,6 +366,9 @@ def examine(environ: Mapping[str, str]) -> list[Check]:
         finally:
             engine.close()
 
+    def journal() -> Finding:
+        return checks.journal((event for _, event in store().read({})), lambda event: verify_body(event, evidence))
+
     try:
         settings = load_settings(home.config_file)
     except RuneError:
@@ -382,7 +386,7 @@ def examine(environ: Mapping[str, str]) -> list[Check]:
         checks.blocking("environment", checks.environment),
         checks.blocking("config", lambda: checks.config(home.config_file)),
         checks.blocking("home", lambda: checks.places(home)),
-        checks.blocking("journal", lambda: checks.journal(event for _, event in store().read({}))),
+        checks.blocking("journal", journal),
         checks.blocking("views", lambda: checks.views(caught_up)),
         checks.blocking("trust", lambda: checks.trust(TrustBook(home.trust_file), Path.cwd())),
         *models,
