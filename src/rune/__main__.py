@@ -2,27 +2,37 @@
 
 import sys
 
+INTERRUPTED = 130
+
 
 def main() -> int:
     """Run the command line; returns the exit code."""
+    try:
+        return _main()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _main() -> int:
+    from rune.cli.descriptors import fill_closed, print_line, settle
+
+    closed = fill_closed()  # before any file is opened: it would get a standard stream's number
     arguments = sys.argv[1:]
     if arguments in (["--version"], ["-V"]):
         # Answered before anything else is imported: shells and editors ask for it often.
         from rune.version import __version__
 
-        sys.stdout.write(f"rune {__version__}\n")
-        return 0
+        return print_line(f"rune {__version__}", closed)
+    from rune.cli.signals import ignore_signals, raise_on_signals
+
+    raise_on_signals()
     try:
         from rune.cli.main import run
 
-        return run(arguments)
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        from rune.cli.output import give_up_stdout
-
-        give_up_stdout()
-        return 1
+        return run(arguments, closed)
+    finally:
+        ignore_signals()
+        settle()
 
 
 if __name__ == "__main__":

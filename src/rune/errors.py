@@ -8,9 +8,11 @@
     |  |- InvalidRecordError        a stored value does not fit its record
     |  |- NotFoundError             no conversation, trace, evidence ... of that id
     |  |- StorageUnavailableError   disk full, read-only, no permission, a failed sync
+    |  |  `- ViewsStoppedError      following the journal was called off; the next start goes on from there
     |  |- CorruptJournalError       damage that is not a torn tail: file, line, byte
     |  |- DamagedLineError          one line does not verify; its reader decides whether it is a torn tail
     |  |- JournalMovedError         a place that was read before is no longer there: rebuild what rests on it
+    |  |- DamagedViewsError         a table or row of the views is not as it was written: rebuild them
     |  |- EvidenceTamperedError     a blob no longer has its hash
     |  |- UnmigratedDialectError    not this journal's format: names the importer
     |  |- UnstorableValueError      it would not read back as it was written
@@ -114,6 +116,10 @@ class StorageUnavailableError(StorageError):
     """Nothing can be written now: disk full, read-only, no permission, or a sync that failed."""
 
 
+class ViewsStoppedError(StorageUnavailableError):
+    """Bringing the views up to date was called off. What was applied stays; the next start goes on from there."""
+
+
 class CorruptJournalError(StorageError):
     """Damage that is not a torn tail. `line` is 1-based, `byte` the offset of that line."""
 
@@ -134,6 +140,10 @@ class DamagedLineError(StorageError):
 
 class JournalMovedError(StorageError):
     """A segment is gone, shorter or another one than when a place in it was noted."""
+
+
+class DamagedViewsError(StorageError):
+    """Something else changed the file of the views. Stays inside the store, which makes it anew."""
 
 
 class EvidenceTamperedError(StorageError):

@@ -137,7 +137,7 @@ async def test_with_no_server_the_embedded_model_stands_in_and_says_so() -> None
 
 @pytest.mark.parametrize(
     ("models", "why"),
-    [([], "No model is installed"), ([CLOUD], "not on this machine"), ([VECTORS], "can chat")],
+    [([], "no model is installed"), ([CLOUD], "not on this machine"), ([VECTORS], "can chat")],
 )
 async def test_the_notice_says_why_the_server_that_is_there_was_of_no_use(models: list[ModelInfo], why: str) -> None:
     choice = await choose(Router([ollama(*models), ScriptedTransport(models=[EMBEDDED])]))

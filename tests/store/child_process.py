@@ -44,21 +44,27 @@ async def die_before_projecting(home: Path) -> None:
 
 
 async def emit(home: Path, name: str) -> None:
-    """Write to the shared partitions beside others that do the same."""
-    ids = UlidSource(SystemClock())
-    store, evidence = a_durable_store(home, ids)
-    engine = open_views(home / "views-1.db", store, evidence)
-    reports = Reports()
-    ledger = Ledger(store, engine, CountedClock(), ids, report=reports.of_ledger)
+    """Open the home and write to the shared partitions, beside others that do the same at the same moment."""
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
-    for number in range(40):
-        body = SessionEnded(id=an_id("ses", f"{name}{number}"))
-        await ledger.emit(Draft(event_type="session.ended", body=body, partition="system"))
+    ids = UlidSource(SystemClock())
+    store, evidence = a_durable_store(home, ids)
+    reports = Reports()
+    engine = open_views(home / "views-1.db", store, evidence, reports)
+    ledger = Ledger(store, engine, CountedClock(), ids, report=reports.of_ledger)
+
+    async def say(voice: int) -> None:
+        for number in range(10):
+            body = SessionEnded(id=an_id("ses", f"{name}{voice}{number}"))
+            await ledger.emit(Draft(event_type="session.ended", body=body, partition="system"))
+
+    # Several at once: while one is projected, the line of the next waits for its sync.
+    await asyncio.gather(*(say(voice) for voice in range(4)))
     await ledger.close()
     await store.close()
     engine.close()
-    print(json.dumps([f"{subsystem}: {error!r}" for subsystem, error in reports.ledger]), flush=True)
+    failures = [*reports.ledger, *(("views", error) for error in reports.views)]
+    print(json.dumps([f"{subsystem}: {error!r}" for subsystem, error in failures]), flush=True)
 
 
 if __name__ == "__main__":

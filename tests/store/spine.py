@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from rune.errors import StorageUnavailableError
 from rune.host.ids import IdSource
 from rune.records.envelope import EventEnvelope
 from rune.records.events import Event, SessionEnded
@@ -78,8 +79,8 @@ class AnotherStore:
     async def append_many(self, events: Sequence[Event]) -> tuple[Offset, ...]:
         return await self.whole.append_many(events)
 
-    def read(self, after: Cursor) -> Iterator[tuple[Offset, EventEnvelope]]:
-        return self.whole.read(after)
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[tuple[Offset, EventEnvelope]]:
+        return self.whole.read(after, seen=seen)
 
     def replay(
         self, partition: str | None = None, types: Collection[str] | None = None
@@ -109,6 +110,17 @@ class Faulty(AnotherStore):
         if self.failures:
             raise self.failures.pop(0)
         return await super().append_many(events)
+
+
+class Unreadable(AnotherStore):
+    """Takes what is written, and gives nothing while it is `unreadable`."""
+
+    unreadable = False
+
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[tuple[Offset, EventEnvelope]]:
+        if self.unreadable:
+            raise StorageUnavailableError("the disk reports an error")
+        return super().read(after, seen=seen)
 
 
 class Unhurried(AnotherStore):

@@ -82,10 +82,10 @@ class Shortened(AnotherStore):
 
     given = False
 
-    def read(self, after: Cursor) -> Iterator[tuple[Offset, EventEnvelope]]:
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[tuple[Offset, EventEnvelope]]:
         if not self.given:
             self.given = True
-            yield from super().read(after)
+            yield from super().read(after, seen=seen)
 
 
 async def test_the_newest_events_are_read_from_the_end(views: Path) -> None:
@@ -99,6 +99,9 @@ async def test_the_newest_events_are_read_from_the_end(views: Path) -> None:
     assert ids(None, 3) == [an_id("evt", number) for number in (68, 69, 70)]
     assert ids(["user.message", "turn.started"], 5) == [an_id("evt", 3), an_id("evt", 4)]
     assert ids(["user.message"], 0) == []
+    assert ids(None, -1) == []
+    assert ids(None, -(10**30)) == []
+    assert len(ids(None, 10**30)) == len(STORY) + 20
     assert ids(["no.such"], 5) == []
     assert ids([], 5) == []
     assert len(ids(None, 1000)) == len(STORY) + 20
@@ -124,8 +127,8 @@ class Moving(AnotherStore):
 
     moved = False
 
-    def read(self, after: Cursor) -> Iterator[tuple[Offset, EventEnvelope]]:
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[tuple[Offset, EventEnvelope]]:
         if self.moved and after:
             self.moved = False
             raise JournalMovedError("the segment is shorter")
-        return self.whole.read(after)
+        return self.whole.read(after, seen=seen)

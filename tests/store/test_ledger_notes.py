@@ -12,7 +12,7 @@ from rune.store.ledger import Ledger
 from rune.store.memory_store import MemoryEventStore
 from tests.store.builders import CONVERSATION, a_message
 from tests.store.drafts import ended
-from tests.store.spine import AnotherStore, Faulty, a_memory_store, a_spine
+from tests.store.spine import AnotherStore, Faulty, Unreadable, a_memory_store, a_spine
 
 
 def note(number: int) -> BackgroundFailed:
@@ -98,6 +98,25 @@ async def test_a_note_about_a_failing_journal_does_not_go_round_in_circles(views
         ledger.offer("background.failed", note(3), partition="system")
         await ledger.flush()
         assert (len(list(store.replay())), ledger.dropped) == (1, 3)
+        await ledger.close()
+
+
+async def test_a_note_about_failing_views_does_not_go_round_in_circles(views: Path) -> None:
+    store = Unreadable(a_memory_store())
+    async with a_spine(views, store) as spine:
+        reported: list[str] = []
+
+        def report_and_note(subsystem: str, _: Exception) -> None:
+            reported.append(subsystem)
+            if len(reported) < 50:
+                ledger.offer("background.failed", note(99), partition="system")
+
+        ledger = Ledger(store, spine.engine, spine.clock, spine.ids, report=report_and_note)
+        for unreadable, times in ((True, 1), (True, 1), (False, 1), (True, 2)):
+            store.unreadable = unreadable
+            ledger.offer("background.failed", note(1), partition="system")
+            await ledger.flush()
+            assert reported == ["views"] * times
         await ledger.close()
 
 

@@ -17,7 +17,8 @@ from rune.store.codec import ErasedBody
 from rune.store.event_index import unreported_forks
 from rune.store.event_store import Cursor, Offset
 from rune.store.memory_store import MemoryEventStore
-from rune.store.projections import CaughtUp, ProjectionEngine, UnknownBody
+from rune.store.projection import UnknownBody
+from rune.store.projections import CaughtUp, ProjectionEngine
 from rune.store.tasks import TaskViews
 from tests.store.builders import an_id
 from tests.store.spine import (
@@ -157,8 +158,8 @@ async def test_a_gap_in_a_slot_is_an_error_and_not_skipped(views: Path) -> None:
 class WithGap(AnotherStore):
     """Lacks its third event."""
 
-    def read(self, after: Cursor) -> Iterator[tuple[Offset, EventEnvelope]]:
-        return (item for item in self.whole.read(after) if item[0].seq != 3)
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[tuple[Offset, EventEnvelope]]:
+        return (item for item in self.whole.read(after, seen=seen) if item[0].seq != 3)
 
 
 async def test_what_lies_before_damage_stays_readable_and_the_damage_is_told(views: Path) -> None:
@@ -178,8 +179,8 @@ async def test_what_lies_before_damage_stays_readable_and_the_damage_is_told(vie
 class Damaged(AnotherStore):
     """Cannot be read from its 600th event on."""
 
-    def read(self, after: Cursor) -> Iterator[tuple[Offset, EventEnvelope]]:
-        for item in self.whole.read(after):
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[tuple[Offset, EventEnvelope]]:
+        for item in self.whole.read(after, seen=seen):
             if item[0].seq == 600:
                 raise CorruptJournalError("its checksum does not match", file="w000-000001.jsonl", line=601, byte=9)
             yield item
@@ -215,8 +216,8 @@ async def test_an_event_of_a_later_version_is_indexed_and_holds_nothing_up(views
 class Later(AnotherStore):
     """Holds turns under a name that is not registered."""
 
-    def read(self, after: Cursor) -> Iterator[tuple[Offset, EventEnvelope]]:
-        for offset, envelope in self.whole.read(after):
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[tuple[Offset, EventEnvelope]]:
+        for offset, envelope in self.whole.read(after, seen=seen):
             name = envelope.event_type.replace("turn.", "turn.quantum_")
             yield offset, msgspec.structs.replace(envelope, event_type=name)
 
@@ -248,11 +249,11 @@ class Gated(AnotherStore):
         self.entered = threading.Event()
         self.reads = 0
 
-    def read(self, after: Cursor) -> Iterator[tuple[Offset, EventEnvelope]]:
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[tuple[Offset, EventEnvelope]]:
         self.reads += 1
         self.entered.set()
         assert self.gate.wait(10)
-        yield from self.whole.read(after)
+        yield from self.whole.read(after, seen=seen)
 
 
 async def test_a_closed_engine_says_so(views: Path) -> None:

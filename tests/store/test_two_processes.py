@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from rune.records.events import SessionEnded
 from tests.fakes.ids import CountedIds
 from tests.store.builders import CONVERSATION, a_message, an_id
@@ -71,20 +73,21 @@ async def test_a_process_killed_between_journal_and_views_loses_nothing(tmp_path
     await store.close()
 
 
-async def test_processes_that_write_side_by_side_find_each_others_facts(tmp_path: Path) -> None:
-    children = [start("emit", str(tmp_path), name) for name in ("a", "b")]
+@pytest.mark.parametrize("round_", range(3))
+async def test_processes_that_write_side_by_side_find_each_others_facts(round_: int, tmp_path: Path) -> None:
+    children = [start("emit", str(tmp_path), name) for name in "abcdef"]
     for child in children:
         wait_for("ready", child)
     for child in children:
         assert child.stdin is not None
         child.stdin.write("go\n")
         child.stdin.flush()
-    assert [json.loads(last_line(child)) for child in children] == [[], []]
+    assert [json.loads(last_line(child)) for child in children] == [[]] * 6, f"round {round_}"
     store, evidence = a_durable_store(tmp_path, CountedIds(), read_only=True)
     engine = open_views(tmp_path / "views-1.db", store, evidence)
     engine.catch_up()
-    assert engine.read(lambda connection: connection.execute("SELECT count(*) FROM events").get) == 80
+    assert engine.read(lambda connection: connection.execute("SELECT count(*) FROM events").get) == 240
     before = hashes(engine)
-    assert engine.rebuild().applied == 80
+    assert engine.rebuild().applied == 240
     assert hashes(engine) == before
     engine.close()

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
-from rune.errors import StorageUnavailableError
+from rune.errors import DamagedViewsError, StorageUnavailableError
 from rune.records.events import SessionEnded
 from rune.store.projections import ProjectionEngine
 from rune.store.tasks import TaskViews
@@ -92,7 +91,7 @@ async def test_a_damaged_file_is_replaced(damage: bytes, views: Path) -> None:
     reports = Reports()
     engine = open_views(views, store, reports=reports)
     assert hashes(engine) == before
-    assert [type(error) for error in reports.views] == ([apsw.NotADBError] if damage else [])
+    assert [type(error) for error in reports.views] == ([DamagedViewsError] if damage else [])
     engine.close()
 
 

@@ -1,8 +1,13 @@
 """What can be said on the command line."""
 
 import argparse
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from rune.cli.exit_codes import MEANINGS
+from rune.errors import UsageError
+
+MESSAGE_LIMIT = 300
 
 _DESCRIPTION = """A local-first assistant in the terminal.
 
@@ -12,9 +17,38 @@ _DESCRIPTION = """A local-first assistant in the terminal.
   rune -p "/help"                    a slash command"""
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line; it exits with 2 on what it does not know."""
-    root = argparse.ArgumentParser(
+class HelpAskedError(Exception):
+    """The help was asked for; `text` is it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("the help was asked for")
+        self.text = text
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what it has to say by raising: who runs it owns the streams."""
+
+    def print_help(self, file: object = None) -> NoReturn:
+        del file
+        raise HelpAskedError(self.format_help().rstrip("\n"))
+
+    def error(self, message: str) -> NoReturn:
+        short = message if len(message) <= MESSAGE_LIMIT else message[: MESSAGE_LIMIT - 3] + "..."
+        raise UsageError(short, hint=f"`{self.prog} --help` shows how it is used.")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return what was asked for. Raises UsageError, and HelpAskedError for `--help`."""
+    return _parser().parse_args(arguments)
+
+
+def usage() -> str:
+    """Return how Rune is called, in a line."""
+    return _parser().format_usage().rstrip("\n")
+
+
+def _parser() -> _Parser:
+    root = _Parser(
         prog="rune",
         description=_DESCRIPTION,
         epilog=MEANINGS,
@@ -30,14 +64,14 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("-r", "--resume", metavar="ID", help="continue this conversation (the start of an id will do)")
     root.add_argument("-m", "--model", help="the model to ask")
-    root.add_argument("--max-steps", type=_steps, metavar="N", help="at most N model calls (1 to 200)")
+    root.add_argument("--max-steps", type=_number(1, 200), metavar="N", help="at most N model calls (1 to 200)")
     root.add_argument("--channel", choices=("task", "chat"), default="task", help="which of the two conversations")
     root.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
     _add_commands(root)
     return root
 
 
-def _add_commands(root: argparse.ArgumentParser) -> None:
+def _add_commands(root: _Parser) -> None:
     commands = root.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
     sessions = commands.add_parser("sessions", help="list conversations, or show one").add_subparsers(
@@ -45,7 +79,7 @@ def _add_commands(root: argparse.ArgumentParser) -> None:
     )
     listing = sessions.add_parser("list", help="the newest first")
     listing.add_argument("--all", action="store_true", help="of every folder, not only this one")
-    listing.add_argument("--limit", type=int, default=20)
+    listing.add_argument("--limit", type=_number(1, 100_000), default=20, metavar="N", help="at most N (1 to 100,000)")
     listing.add_argument("--json", action="store_true")
     showing = sessions.add_parser("show", help="its messages")
     showing.add_argument("id")
@@ -55,12 +89,12 @@ def _add_commands(root: argparse.ArgumentParser) -> None:
     trace.add_argument(
         "--show", metavar="ID", help="rebuild the prompt of this trace and check it ('last': the newest)"
     )
-    trace.add_argument("--limit", type=int, default=20)
+    trace.add_argument("--limit", type=_number(1, 100_000), default=20, metavar="N", help="at most N (1 to 100,000)")
     trace.add_argument("--json", action="store_true")
 
     events = commands.add_parser("events", help="what happened, from the journal")
     events.add_argument("--type", action="append", default=[], metavar="NAME", help="only these; may be given again")
-    events.add_argument("--limit", type=int, default=50)
+    events.add_argument("--limit", type=_number(1, 100_000), default=50, metavar="N", help="at most N (1 to 100,000)")
     events.add_argument("--json", action="store_true")
 
     models = commands.add_parser("models", help="models that can be used").add_subparsers(
@@ -76,7 +110,11 @@ def _add_commands(root: argparse.ArgumentParser) -> None:
     canary.add_argument("name", nargs="?", help="only this one")
 
 
-def _steps(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 200:  # noqa: PLR2004  # the range is named in the message
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 200")
-    return int(text)
+def _number(least: int, most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        # Its length first: int() refuses what is very long in an own way.
+        if text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and least <= int(text) <= most:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from {least} to {most:,}")
+
+    return number

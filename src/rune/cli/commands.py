@@ -3,15 +3,18 @@
 import argparse
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 import msgspec
 
 from rune.cli.exit_codes import ExitCode
 from rune.cli.output import Output
+from rune.errors import UsageError
 from rune.host.paths import prepare, resolve_home
 from rune.models.model_file import fetch_embedded as fetch_model
 from rune.records.envelope import EventEnvelope
+from rune.records.events import EVENT_KINDS
 from rune.surface.doctor import Check, report
 from rune.surface.doctor import examine as run_checks
 from rune.surface.results import table
@@ -37,11 +40,19 @@ def fetch_embedded(output: Output, environ: Mapping[str, str]) -> ExitCode:
     return ExitCode.DONE
 
 
-async def show(surface: Surface, options: argparse.Namespace, output: Output, folder: str) -> ExitCode:
-    """Run `sessions`, `trace`, `events` or `models list`."""
+def check_types(names: Sequence[str]) -> None:
+    """Raise UsageError for a name that is no event's, with those that could be meant."""
+    for name in names:
+        if name not in EVENT_KINDS:
+            near = get_close_matches(name, EVENT_KINDS, n=3) or sorted(EVENT_KINDS)
+            raise UsageError(f"there is no event type {name[:60]!r}", hint=f"There are: {', '.join(near)}.")
+
+
+async def show(surface: Surface, options: argparse.Namespace, output: Output, folder: Callable[[], str]) -> ExitCode:
+    """Run `sessions`, `trace`, `events` or `models list`; only some look at the current folder."""
     match options.command, getattr(options, "action", None):
         case "sessions", "list":
-            await _sessions(surface, output, None if options.all else folder, options)
+            await _sessions(surface, output, None if options.all else folder(), options)
         case "sessions", _:
             await _session(surface, output, options)
         case "trace", _:

@@ -1,15 +1,16 @@
 """`rune -p`: one message or one slash command, without the app."""
 
 import asyncio
-import signal
-from contextlib import aclosing
+import contextlib
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
 from rune.cli.exit_codes import ExitCode, of_error, of_turn
-from rune.cli.output import Output
-from rune.errors import RuneError
+from rune.cli.interrupts import Interrupts
+from rune.cli.output import Output, StdoutLostError
+from rune.errors import LeaseHeldError, RuneError
 from rune.records.messages import Channel, Provenance
 from rune.surface.commands.command import CommandCall
 from rune.surface.stream_json import error_line, error_object, event_line, result_object
@@ -34,13 +35,15 @@ class HeadlessRequest(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel = "task"
 
 
-async def run_headless(surface: Surface, request: HeadlessRequest, output: Output) -> ExitCode:
-    """Answer one message on stdout; everything else goes to stderr. Returns the exit code."""
+async def run_headless(surface: Surface, request: HeadlessRequest, output: Output, interrupts: Interrupts) -> ExitCode:
+    """Answer one message on stdout; everything else goes to stderr. Returns the exit code.
+
+    Raises StdoutLostError when stdout takes nothing any more; the turn was stopped and is stored then.
+    """
     try:
-        conversation_id = await _conversation(surface, request, output)
         if surface.commands.is_command(request.text) and request.provenance == "owner":
-            return await _run_command(surface, request, conversation_id, output)
-        return await _run_turn(surface, request, conversation_id, output)
+            return await _run_command(surface, request, output)
+        return await _answer(surface, request, output, interrupts)
     except RuneError as error:
         match request.output_format:
             case "text":
@@ -52,22 +55,44 @@ async def run_headless(surface: Surface, request: HeadlessRequest, output: Outpu
         return of_error(error)
 
 
-async def _conversation(surface: Surface, request: HeadlessRequest, output: Output) -> str | None:
-    if request.resume is not None:
-        return await surface.views.resolve(request.resume)
-    if not request.carry_on:
-        return None
-    found, passed = await surface.views.latest_free(request.folder, request.channel)
-    for holder in passed:
-        output.note(f"rune: a newer conversation is open in process {holder.pid}; it is left alone")
-    if found is None:
-        output.note("rune: there is nothing to continue in this folder; this starts a conversation")
-    return found
+class _Continued:
+    """Finds the conversation that `-c` or `-r` mean, and the next one when that was taken in the meantime."""
+
+    def __init__(self, surface: Surface, request: HeadlessRequest, output: Output) -> None:
+        self._views = surface.views
+        self._request = request
+        self._output = output
+        self._refused: set[str] = set()
+        self._named: set[int] = set()
+
+    async def find(self) -> str | None:
+        """Return an id, None for a new conversation. Raises NotFoundError."""
+        request = self._request
+        if request.resume is not None:
+            return await self._views.resolve(request.resume)
+        if not request.carry_on:
+            return None
+        found, passed = await self._views.latest_free(request.folder, request.channel, exclude=self._refused)
+        for holder in passed:
+            if holder.pid not in self._named:
+                self._named.add(holder.pid)
+                self._output.note(f"rune: a newer conversation is open in process {holder.pid}; it is left alone")
+        if found is None:
+            what = "more to continue" if self._refused or passed else "to continue"
+            self._output.note(f"rune: there is nothing {what} in this folder; this starts a conversation")
+        return found
+
+    def was_taken(self, conversation_id: str, error: LeaseHeldError) -> bool:
+        """Say whether another one may be tried: with `-c` any will do, one that was named is meant."""
+        if not self._request.carry_on:
+            return False
+        self._refused.add(conversation_id)
+        self._output.note(f"rune: {error.message}; it is left alone")
+        return True
 
 
-async def _run_command(
-    surface: Surface, request: HeadlessRequest, conversation_id: str | None, output: Output
-) -> ExitCode:
+async def _run_command(surface: Surface, request: HeadlessRequest, output: Output) -> ExitCode:
+    conversation_id = await _Continued(surface, request, output).find()
     call = CommandCall(argument="", folder=request.folder, channel=request.channel, conversation_id=conversation_id)
     result = await surface.commands.run(request.text, call)
     output.line(result.text if request.output_format == "text" else _command_json(result.data))
@@ -80,8 +105,20 @@ def _command_json(data: dict[str, object]) -> str:
     return json.dumps({"version": 1, **data}, ensure_ascii=True)
 
 
+async def _answer(surface: Surface, request: HeadlessRequest, output: Output, interrupts: Interrupts) -> ExitCode:
+    continued = _Continued(surface, request, output)
+    while True:
+        conversation_id = await continued.find()
+        try:
+            return await _run_turn(surface, request, conversation_id, output, interrupts)
+        except LeaseHeldError as error:
+            # Raised only before the turn is opened: nothing was stored and nothing was shown.
+            if conversation_id is None or not continued.was_taken(conversation_id, error):
+                raise
+
+
 async def _run_turn(
-    surface: Surface, request: HeadlessRequest, conversation_id: str | None, output: Output
+    surface: Surface, request: HeadlessRequest, conversation_id: str | None, output: Output, interrupts: Interrupts
 ) -> ExitCode:
     turn = TurnRequest(
         text=request.text,
@@ -92,77 +129,56 @@ async def _run_turn(
         provenance=request.provenance,
         max_steps=request.max_steps,
     )
-    interrupt = _Interrupt(surface)
     closed: TurnClosed | None = None
     show = _Show(request.output_format, output)
-    with interrupt:
-        async with aclosing(surface.operator.send_task(turn)) as events:
+    with interrupts.turn(surface.operator.cancel) as seen, output.when_lost(_from_thread(surface.operator.cancel)):
+        async with contextlib.aclosing(surface.operator.send_task(turn)) as events:
             async for event in events:
-                interrupt.seen()
-                if show.broken is None:
+                seen()
+                try:
                     show.event(event)
-                if show.broken is not None:
-                    surface.operator.cancel()
+                except StdoutLostError:
+                    surface.operator.cancel()  # and is raised again below, when the turn is stored
                 if isinstance(event, TurnClosed):
                     closed = event
-    if show.broken is not None:
-        raise show.broken
+    output.check()
     if closed is None:
         raise RuntimeError("a turn ended without TurnClosed")
     return of_turn(closed.stop_reason, closed.error_type)
 
 
-class _Interrupt:
-    """Turns Ctrl-C and SIGTERM into a cancel. A signal before the turn has begun is remembered."""
+def _from_thread(call: Callable[[], object]) -> Callable[[], None]:
+    """Return a function that has `call` made on this event loop, for other threads."""
+    loop = asyncio.get_running_loop()
 
-    def __init__(self, surface: Surface) -> None:
-        self._operator = surface.operator
-        self._asked = False
+    def ask() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed in this very moment: nothing runs on it
+            loop.call_soon_threadsafe(call)
 
-    def __enter__(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._stop)
-
-    def __exit__(self, *_: object) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-
-    def _stop(self) -> None:
-        self._asked = True
-        self._operator.cancel()
-
-    def seen(self) -> None:
-        """Cancel again what began after the signal."""
-        if self._asked:
-            self._operator.cancel()
+    return ask
 
 
 class _Show:
-    """Writes a turn's events in one of the three formats. `broken` once the reader of stdout went away."""
+    """Writes a turn's events in one of the three formats."""
 
     def __init__(self, output_format: OutputFormat, output: Output) -> None:
         self._format: OutputFormat = output_format
         self._output = output
         self._phase = ""
-        self.broken: BrokenPipeError | None = None
 
     def event(self, event: TurnEvent) -> None:
-        """Show one event."""
-        try:
-            match self._format:
-                case "stream-json":
-                    self._output.line(event_line(event))
-                case "json":
-                    if isinstance(event, TurnClosed):
-                        self._output.line(result_object(event))
-                case "text":
-                    self._text(event)
-        except BrokenPipeError as error:
-            self.broken = error
-        if self._format != "stream-json":
-            self._aside(event)
+        """Show one event. Raises StdoutLostError."""
+        self._output.check()
+        match self._format:
+            case "stream-json":
+                self._output.line(event_line(event))
+                return
+            case "json":
+                if isinstance(event, TurnClosed):
+                    self._output.line(result_object(event))
+            case "text":
+                self._text(event)
+        self._aside(event)
 
     def _text(self, event: TurnEvent) -> None:
         match event:

@@ -3,48 +3,97 @@
 import argparse
 import asyncio
 import os
-import sys
-from collections.abc import Awaitable, Callable
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from rune.cli.arguments import parser
+from rune.cli.arguments import HelpAskedError, parse, usage
 from rune.cli.exit_codes import ExitCode, of_error
-from rune.cli.output import Output
-from rune.cli.stdin import read_piped
+from rune.cli.interrupts import Interrupts
+from rune.cli.output import Output, StdoutLostError
+from rune.cli.signals import raise_on_signals
+from rune.cli.stdin import is_terminal, read_piped
+from rune.cli.streams import PATIENCE_SECONDS, StandardStreams
 from rune.errors import RuneError, UsageError
+from rune.host.paths import storable_path
 from rune.version import __version__
 
 
-def run(arguments: list[str]) -> int:
-    """Run one command line; returns the exit code."""
-    output = Output()
-    options = parser().parse_args(arguments)
+def run(arguments: Sequence[str], closed: frozenset[int] = frozenset()) -> int:
+    """Run one command line and write all it says; returns the exit code.
+
+    `arguments` as Python gives them; `closed` are the numbers of the standard streams that were closed.
+    """
+    streams = StandardStreams(closed)
+    output = Output(streams.out, streams.err)
+    code = _run([_as_text(argument) for argument in arguments], output, Interrupts(streams))
+    return int(_written(code, streams, output))
+
+
+def _run(arguments: Sequence[str], output: Output, interrupts: Interrupts) -> ExitCode:
     try:
-        return int(_dispatch(options, output))
+        output.check()
+        return _dispatch(parse(arguments), output, interrupts)
+    except HelpAskedError as asked:
+        output.line(asked.text)
+        return ExitCode.DONE
     except RuneError as error:
         output.problem(error.message, error.hint)
-        return int(of_error(error))
+        return of_error(error)
+    except StdoutLostError:
+        return ExitCode.FAILED  # `_written` says why
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        interrupts.hurry()
+        output.problem("interrupted")
+        return ExitCode.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # the last door: a bug too is shown, and lets the streams go in order
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            output.note(line)
+        return ExitCode.FAILED
 
 
-def _dispatch(options: argparse.Namespace, output: Output) -> ExitCode:
+def _written(code: ExitCode, streams: StandardStreams, output: Output) -> ExitCode:
+    """Wait until readers have taken what was said, and return the exit code that this leaves."""
+    raise_on_signals()  # the event loop had them
+    try:
+        streams.drain()
+    except KeyboardInterrupt:
+        streams.out.give_up()
+        code = ExitCode.INTERRUPTED
+    streams.hurry()
+    try:
+        output.check()
+    except StdoutLostError as lost:
+        code = code or ExitCode.FAILED
+        if lost.message:
+            output.problem(lost.message)
+    else:
+        if streams.out.unwritten:
+            code = ExitCode.INTERRUPTED
+            output.problem("nobody read stdout: the rest of the answer was not written there")
+    streams.err.drain(PATIENCE_SECONDS)
+    return code
+
+
+def _dispatch(options: argparse.Namespace, output: Output, interrupts: Interrupts) -> ExitCode:
     if options.version:
         output.line(f"rune {__version__}")
         return ExitCode.DONE
     if options.command is not None:
         if options.prompt is not None:
             raise UsageError(f"-p and the command {options.command!r} cannot be used together")
-        return _command(options, output)
-    if options.prompt is None and sys.stdin is not None and sys.stdin.isatty():
-        parser().print_usage(sys.stderr)
+        return _command(options, output, interrupts)
+    if options.prompt is None and is_terminal():
+        output.note(usage())
         output.note('rune: the app does not exist yet; ask with `rune -p "..."` (`rune --help` shows more)')
         return ExitCode.USAGE
-    return _prompt(options, output)
+    return _prompt(options, output, interrupts)
 
 
-def _prompt(options: argparse.Namespace, output: Output) -> ExitCode:
+def _prompt(options: argparse.Namespace, output: Output, interrupts: Interrupts) -> ExitCode:
     from rune.cli.headless import HeadlessRequest, run_headless
 
-    if options.carry_on and options.resume:
+    if options.carry_on and options.resume is not None:
         raise UsageError("-c and -r cannot be used together", hint="-r names the conversation; -c takes the newest.")
     typed: str = options.prompt or ""
     piped = read_piped(output.note)
@@ -65,12 +114,12 @@ def _prompt(options: argparse.Namespace, output: Output) -> ExitCode:
     from rune.bootstrap import Services
 
     async def answer(services: Services) -> ExitCode:
-        return await run_headless(services.surface, request, output)
+        return await run_headless(services.surface, request, output, interrupts)
 
-    return _with_services(answer, "headless")
+    return _with_services(answer, "headless", interrupts)
 
 
-def _command(options: argparse.Namespace, output: Output) -> ExitCode:
+def _command(options: argparse.Namespace, output: Output, interrupts: Interrupts) -> ExitCode:
     from rune.cli import commands
 
     match options.command:
@@ -84,32 +133,44 @@ def _command(options: argparse.Namespace, output: Output) -> ExitCode:
             return commands.doctor(examine(os.environ), output, as_json=options.json)
         case "models" if options.action == "fetch-embedded":
             return commands.fetch_embedded(output, os.environ)
+        case "events":
+            commands.check_types(options.type)
         case _:
             pass
     from rune.bootstrap import Services
 
     async def show(services: Services) -> ExitCode:
-        return await commands.show(services.surface, options, output, _here())
+        return await commands.show(services.surface, options, output, _here)
 
-    return _with_services(show, "command")
+    return _with_services(show, "command", interrupts)
+
+
+def _as_text(argument: str) -> str:
+    """Return an argument as text that can be stored: read as UTF-8, whatever the locale, with U+FFFD for the rest."""
+    return os.fsencode(argument).decode("utf-8", "replace")
 
 
 def _here() -> str:
     try:
-        return str(Path.cwd().resolve())
-    except FileNotFoundError as error:
-        raise UsageError("the current folder does not exist any more", hint="Go to another one with cd.") from error
+        return storable_path(Path.cwd().resolve())
+    except OSError as error:
+        gone = isinstance(error, FileNotFoundError)
+        problem = "does not exist any more" if gone else f"cannot be used: {error.strerror or error}"
+        raise UsageError(f"the current folder {problem}", hint="Go to another one with cd.") from error
 
 
-def _with_services(work: Callable[..., Awaitable[ExitCode]], kind: str) -> ExitCode:
-    from rune.bootstrap import build
+def _with_services(work: Callable[..., Awaitable[ExitCode]], kind: str, interrupts: Interrupts) -> ExitCode:
+    from rune.bootstrap import Services, build
 
     async def main() -> ExitCode:
-        services = build(os.environ, surface_kind="headless" if kind == "headless" else "command")
+        services: Services | None = None
         try:
-            await services.start()
-            return await work(services)
+            with interrupts.work():
+                services = build(os.environ, surface_kind="headless" if kind == "headless" else "command")
+                await services.start()
+                return await work(services)
         finally:
-            await services.close()
+            if services is not None:
+                await services.close()
 
     return asyncio.run(main())

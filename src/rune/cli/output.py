@@ -1,39 +1,67 @@
 """The two streams of a command. Every byte that reaches a terminal has gone through `safe_text`."""
 
-import os
-import sys
-from typing import TextIO
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
+from rune.cli.streams import Stream, StreamClosedError
 from rune.text.safe_text import SafeStream, safe_text
 
 
+class StdoutLostError(Exception):
+    """Nothing arrives on stdout any more. `message` is empty when its reader went away: it has seen enough."""
+
+    def __init__(self, failure: OSError) -> None:
+        if isinstance(failure, BrokenPipeError):
+            self.message = ""
+        elif isinstance(failure, StreamClosedError):
+            self.message = "stdout is closed"
+        else:
+            self.message = f"stdout cannot be written: {failure.strerror or failure}"
+        super().__init__(self.message or "the reader of stdout went away")
+
+
 class Output:
-    """Writes answers to stdout and everything else to stderr.
+    """Writes answers to stdout and everything else to stderr, in UTF-8 whatever the locale; never waits.
 
     On a terminal foreign text is made visible; into a file or a pipe the answer goes as it came, but
-    for what UTF-8 cannot hold. A reader that went away raises BrokenPipeError.
+    for what UTF-8 cannot hold. A stdout that takes nothing raises StdoutLostError, at the latest when it
+    is asked for with `check`; a stderr that takes nothing is no reason to stop.
     """
 
-    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        self._out = out or sys.stdout
-        self._err = err or sys.stderr
-        self._out_is_terminal = self._out.isatty()
-        self.err_is_terminal = self._err.isatty()
+    def __init__(self, out: Stream, err: Stream) -> None:
+        self._out = out
+        self._err = err
         self._stream = SafeStream()
         self._last = ""
-        for stream in (self._out, self._err):
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace", newline="\n")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  # TextIOWrapper only
+
+    @property
+    def err_is_terminal(self) -> bool:
+        """Whether a person sees stderr as it comes."""
+        return self._err.is_terminal
+
+    def check(self) -> None:
+        """Raise StdoutLostError when stdout takes nothing any more."""
+        if self._out.lost is not None:
+            raise StdoutLostError(self._out.lost)
+
+    @contextmanager
+    def when_lost(self, tell: Callable[[], None]) -> Generator[None]:
+        """Have `tell` called, on another thread, when stdout stops taking anything while this lasts."""
+        self._out.on_lost = tell
+        try:
+            yield
+        finally:
+            self._out.on_lost = None
 
     def answer(self, text: str) -> None:
         """Write a piece of an answer as it comes."""
-        shown = self._stream.feed(text) if self._out_is_terminal else text
+        shown = self._stream.feed(text) if self._out.is_terminal else text
         if shown:
             self._write(shown)
 
     def end_answer(self) -> None:
         """Finish an answer: what was held back, and a newline when it lacks one."""
-        rest = self._stream.finish() if self._out_is_terminal else ""
+        rest = self._stream.finish() if self._out.is_terminal else ""
         self._stream = SafeStream()
         if rest:
             self._write(rest)
@@ -43,12 +71,12 @@ class Output:
 
     def line(self, text: str) -> None:
         """Write whole lines to stdout."""
-        self._write((safe_text(text) if self._out_is_terminal else text) + "\n")
+        self._write((safe_text(text) if self._out.is_terminal else text) + "\n")
 
     def note(self, text: str) -> None:
-        """Write a line to stderr."""
-        self._err.write((safe_text(text) if self.err_is_terminal else text) + "\n")
-        self._err.flush()
+        """Write one line to stderr, whatever line breaks foreign text brings along."""
+        line = " ".join(text.splitlines())
+        self._err.write(_encoded((safe_text(line) if self._err.is_terminal else line) + "\n"))
 
     def problem(self, message: str, hint: str = "") -> None:
         """Write what went wrong and what to do to stderr."""
@@ -57,11 +85,10 @@ class Output:
             self.note(f"      {hint}")
 
     def _write(self, text: str) -> None:
-        self._out.write(text)
-        self._out.flush()
+        self.check()
+        self._out.write(_encoded(text))
         self._last = text
 
 
-def give_up_stdout() -> None:
-    """Point stdout at nothing after its reader went away, so that the interpreter's own exit is quiet."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")

@@ -24,6 +24,9 @@ _DEVICE_ID = re.compile(r"dev_[0-7][0-9abcdefghjkmnpqrstvwxyz]{25}")
 _DEVICE_FILE_LIMIT = 4096
 # A socket's whole path may have 103 bytes on macOS (107 on Linux): this leaves 31 for "/" and a name.
 _RUNTIME_DIR_LIMIT = 72
+# What `storable_path` writes for a byte that is not UTF-8, and for a `%` that would be read as one.
+_ESCAPE = re.compile("%(25|[89A-F][0-9A-F])")
+_NO_TEXT = re.compile("[\udc80-\udcff]")
 
 
 class Home(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,11 +86,12 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
 def resolve_home(environ: Mapping[str, str]) -> Home:
     """Return the home that `RUNE_HOME` of `environ` names (`~` expanded, relative to the current folder),
     or, where it is unset or empty, the platform's places, which are read from this process's own
-    environment. Touches nothing. Raises StorageUnavailableError when no absolute place comes out.
+    environment. Touches nothing. Raises StorageUnavailableError when no absolute place comes out, and for
+    one whose name is no text: SQLite opens no file there.
     """
     named = environ.get("RUNE_HOME", "")
     if named:
-        top = _absolute(named, environ)
+        top = _as_text(_absolute(named, environ))
         return Home(config_dir=top, data_dir=top, state_dir=top)
     places = _platform_places()
     # HOME="" would give "/.config/rune"; no HOME and no account give "~/.config/rune", or nothing.
@@ -97,7 +101,7 @@ def resolve_home(environ: Mapping[str, str]) -> Home:
             hint="Set HOME, or set RUNE_HOME to a folder of your own.",
         )
     # Many keep their configuration elsewhere and link to it; what Rune writes by itself is never behind a link.
-    return Home(config_dir=places[0].resolve(), data_dir=places[1], state_dir=places[2])
+    return Home(config_dir=places[0].resolve(), data_dir=_as_text(places[1]), state_dir=places[2])
 
 
 def prepare(home: Home) -> None:
@@ -153,6 +157,24 @@ def device_id(home: Home, ids: IdSource) -> str:
         raise _unavailable(file, error) from error
 
 
+def storable_path(path: Path) -> str:
+    """Return a path as text that can be stored, compared and shown, the same in every locale.
+
+    A name is bytes and need not be text. What is UTF-8 stays as it is; any other byte becomes `%` and two
+    upper-case hex digits (`pr%FFj`), and a `%` that would read as such becomes `%25`. No two paths have one
+    text; `real_path` gives the path back.
+    """
+    text = os.fsencode(path).decode("utf-8", "surrogateescape")
+    text = _ESCAPE.sub(r"%25\1", text)
+    return _NO_TEXT.sub(lambda found: f"%{ord(found[0]) - 0xDC00:02X}", text)
+
+
+def real_path(text: str) -> Path:
+    """Return the path whose storable text this is, for opening files; raises ValueError for what no path can be."""
+    escaped = _ESCAPE.sub(lambda found: "%" if found[1] == "25" else chr(0xDC00 + int(found[1], 16)), text)
+    return Path(os.fsdecode(escaped.encode("utf-8", "surrogateescape")))
+
+
 def _absolute(named: str, environ: Mapping[str, str]) -> Path:
     problem = ""
     if named.startswith("~") and environ.get("HOME") == "":  # "~/x" would become "/x"
@@ -169,6 +191,17 @@ def _absolute(named: str, environ: Mapping[str, str]) -> Path:
             f"RUNE_HOME is {named!r}, and {problem}", hint="Set RUNE_HOME to an absolute path."
         )
     return Path(absolute)
+
+
+def _as_text(folder: Path) -> Path:
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise StorageUnavailableError(
+            f"{storable_path(folder)}: the name of Rune's home is not UTF-8, or the locale hides that it is",
+            hint="Set RUNE_HOME to a folder with another name, or PYTHONUTF8=1 under an ASCII locale.",
+        ) from error
+    return folder
 
 
 def _platform_places() -> tuple[Path, Path, Path] | None:

@@ -4,6 +4,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Final, Literal, NoReturn
 
 import msgspec
@@ -129,7 +130,7 @@ class Router:
         described = await _described(stand_in)
         if isinstance(described, ModelError):
             raise described
-        notice = f"{why[0].upper()}{why[1:]}. A small stand-in answers: {described.info.name}. {_REAL_ONE}"
+        notice = f"No model server could be used ({why}); a small stand-in answers: {described.info.name}. {_REAL_ONE}"
         return Choice(transport=described.transport, info=described.info, reason="embedded_stand_in", notice=notice)
 
 
@@ -149,11 +150,13 @@ def _refuse_unknown(name: str, reason: Reason, catalog: Catalog) -> NoReturn:
         "configured": f"the configured model {name!r} is not there",
     }.get(reason, f"model {name!r} is not there")
     silent = "".join(f"; {failure.message}" for failure in catalog.failures)
-    names = catalog.names()
+    names = tuple(offer.info.name for offer in catalog.offers if can_chat(offer.info))
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    meant = f"Did you mean {near[0]}? " if near else ""
     shown = ", ".join(names[:_NAMES_SHOWN]) + (
         f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     )
-    raise ModelNotFoundError(what + silent, hint=f"Choose with -m NAME. There are: {shown}.")
+    raise ModelNotFoundError(what + silent, hint=f"{meant}Choose with -m NAME. There are: {shown}.")
 
 
 def _why_nothing(catalog: Catalog, *, real: Sequence[Offer], allowed: Sequence[Offer]) -> str:

@@ -291,6 +291,15 @@ def decode_body(envelope: EventEnvelope, evidence: BlobReader) -> Record:
     raise InvalidRecordError(kind.__name__, field="record", expected="canonical JSON", got="another form of it")
 
 
+def verify_body(envelope: EventEnvelope, evidence: BlobReader) -> None:
+    """Raise NotFoundError or EvidenceTamperedError where the body lies in evidence and is not whole there.
+
+    All other forms of a body were verified with their line.
+    """
+    if bytes(envelope.body) == evidence_form(envelope.payload_hash):
+        evidence.get(envelope.payload_hash)
+
+
 def content_of(envelope: EventEnvelope) -> str:
     """Return the digest that says whether two events of one id are the same fact.
 

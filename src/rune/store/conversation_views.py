@@ -8,7 +8,7 @@ from rune.records.events import ConversationHidden, ConversationRenamed, History
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.record import Record
 from rune.store.event_store import Offset
-from rune.store.projections import rank
+from rune.store.projection import rank
 
 # A fact may be read before the conversation it belongs to (it can lie in another slot): the row is
 # begun by whichever comes first and is listed once `record` is there. Each fact that may change

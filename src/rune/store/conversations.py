@@ -13,7 +13,7 @@ from rune.records.messages import Channel, ConversationMessageRecord, Conversati
 from rune.records.times import rfc3339
 from rune.store.ledger import Draft, Ledger, once
 from rune.store.projections import ProjectionEngine
-from rune.store.rows import find_by_part, read_record
+from rune.store.rows import as_written, at_most, find_by_part, read_record
 
 Change = ConversationRenamed | ConversationHidden | ModelSelected | PrefixChanged | HistoryArchived
 
@@ -26,6 +26,7 @@ _CHANGE_EVENT: dict[type[Change], str] = {
     HistoryArchived: "history.archived",
 }
 _COLUMNS = "record, title, title_rank <> created_rank, model, prefix, hidden, messages, last_active"
+_ROW = tuple[bytes, str, int, str, str | None, int, int, int]
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +117,9 @@ class ConversationStateRepository:
             wanted.append(("hidden = 0", ()))
         where = " AND ".join(condition for condition, _ in wanted)
         values = [value for _, values in wanted for value in values]
-        return await self._select(f"WHERE {where} ORDER BY last_active DESC, id DESC LIMIT ?", (*values, limit))
+        return await self._select(
+            f"WHERE {where} ORDER BY last_active DESC, id DESC LIMIT ?", (*values, at_most(limit))
+        )
 
     async def latest(
         self, folder: str | None = None, channel: Channel | None = None, *, exclude: Collection[str] = ()
@@ -144,7 +147,9 @@ class ConversationStateRepository:
 
     async def window(self, conversation_id: str, n: int) -> list[ConversationMessageRecord]:
         """Return the last `n` messages, oldest of them first."""
-        found = await self._messages("WHERE conversation_id = ? ORDER BY rank DESC LIMIT ?", (conversation_id, n))
+        found = await self._messages(
+            "WHERE conversation_id = ? ORDER BY rank DESC LIMIT ?", (conversation_id, at_most(n))
+        )
         return found[::-1]
 
     async def messages_for_task(self, task_id: str) -> list[ConversationMessageRecord]:
@@ -184,12 +189,14 @@ class ConversationStateRepository:
 
 
 def _conversation(row: tuple[Any, ...]) -> Conversation:
-    record, title, renamed, model, prefix, hidden, messages, last_active = row
+    with as_written():
+        record, title, renamed, model, prefix, hidden, messages, last_active = msgspec.convert(row, _ROW)
+        moment = rfc3339(last_active)
     return Conversation(
         record=msgspec.structs.replace(
             read_record(record, ConversationRecord), title=title, model=model, prefix=prefix
         ),
-        last_active=rfc3339(last_active),
+        last_active=moment,
         messages=messages,
         hidden=bool(hidden),
         renamed=bool(renamed),

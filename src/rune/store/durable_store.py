@@ -139,17 +139,17 @@ class DurableEventStore:
         # A cancelled caller cancels this future and nothing else: the writer thread does not look at it.
         return await job.future
 
-    def read(self, after: Cursor) -> Iterator[Located]:
-        """Iterate over what came after the cursor, merged by hlc, each slot in its order.
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[Located]:
+        """Iterate over what came after the cursor, merged by hlc, each slot in its order (EventStore.read).
 
         Raises CorruptJournalError, UnmigratedDialectError, StorageUnavailableError, and JournalMovedError when the
         cursor names a place that is no longer there.
         """
-        yield from self._merged(after, None)
+        yield from self._merged(after, None, seen or {})
 
     def replay(self, partition: str | None = None, types: Collection[str] | None = None) -> Iterator[Located]:
         """Iterate over everything in order, verifying all of it (EventStore.replay). Raises as `read`."""
-        events = self._merged({}, partition)
+        events = self._merged({}, partition, {})
         yield from events if types is None else (item for item in events if item[1].event_type in types)
 
     def head(self) -> Cursor:
@@ -188,7 +188,7 @@ class DurableEventStore:
         self._thread = threading.Thread(target=self._work, args=(slot, writer), name="journal", daemon=True)
         self._thread.start()
 
-    def _merged(self, after: Cursor, partition: str | None) -> Iterator[Located]:
+    def _merged(self, after: Cursor, partition: str | None, seen: Cursor) -> Iterator[Located]:
         with contextlib.ExitStack() as opened:
             streams: list[Iterator[Located]] = []
             slots = list_segments(self._folder)
@@ -200,6 +200,7 @@ class DurableEventStore:
                     name,
                     after.get(name),
                     limit=self._writer.limit if self._writer is not None and name == self._writer.writer else None,
+                    seen=seen.get(name),
                     erased=self._erasures.names,
                     see=self._hlc.see,
                 )
@@ -236,7 +237,7 @@ class DurableEventStore:
     def _store(self, writer: SlotWriter, waiting: deque[_Job]) -> list[_Settled]:
         """Take a group off `waiting`, make it durable, and return how each of its jobs ended."""
         settled: list[_Settled] = []
-        group = self._gather(waiting, settled)
+        group = self._gather(writer, waiting, settled)
         group = self._keep_bodies(group, settled)
         outcomes: Sequence[Outcome | Exception]
         try:
@@ -255,7 +256,7 @@ class DurableEventStore:
             settled.append(_Settled(job, offsets=_offsets_of(job)))
         return settled
 
-    def _gather(self, waiting: deque[_Job], settled: list[_Settled]) -> list[_Job]:
+    def _gather(self, writer: SlotWriter, waiting: deque[_Job], settled: list[_Settled]) -> list[_Job]:
         group: list[_Job] = []
         taken: set[str] = set()
         while waiting and len(taken) < _GROUP_EVENTS:
@@ -264,7 +265,7 @@ class DurableEventStore:
                 break
             job = waiting.popleft()
             try:
-                self._prepare(job)
+                self._prepare(writer, job)
             except Exception as error:  # noqa: BLE001 whatever is wrong with an event, or fails in `lookup`, is its caller's
                 settled.append(_Settled(job, error=error))
                 continue
@@ -275,7 +276,7 @@ class DurableEventStore:
                 settled.append(_Settled(job, offsets=_offsets_of(job)))
         return group
 
-    def _prepare(self, job: _Job) -> None:
+    def _prepare(self, writer: SlotWriter, job: _Job) -> None:
         fresh: dict[str, PreparedEvent] = {}
         for event in job.events:
             item = prepare(event)
@@ -283,6 +284,7 @@ class DurableEventStore:
                 nowhere = Offset("", 0, 0, 0)
                 same_fact(event.event_id, StoredIdentity(offset=nowhere, content=twin.content), item.content)
             elif (first := self._identities.find(event.event_id, item.content)) is not None:
+                writer.check_durable(first)
                 job.first[event.event_id] = first
             else:
                 fresh[event.event_id] = item

@@ -12,6 +12,7 @@ from rune.records.record import Record
 from rune.store.codec import content_of
 from rune.store.event_store import Cursor, Offset
 from rune.store.identity import StoredIdentity
+from rune.store.rows import as_written, read_offset
 
 _DDL = """
 CREATE TABLE events (
@@ -101,7 +102,7 @@ def identity(connection: apsw.Connection, event_id: str) -> StoredIdentity | Non
     row = connection.execute(
         "SELECT writer, seq, segment, position, digest FROM events WHERE event_id = ?", (event_id,)
     ).fetchone()
-    return None if row is None else StoredIdentity(offset=Offset(*row[:4]), content=row[4])
+    return None if row is None else StoredIdentity(offset=read_offset(row[:4]), content=row[4])
 
 
 def before(connection: apsw.Connection, writer: str, seq: int) -> Offset | None:
@@ -110,7 +111,7 @@ def before(connection: apsw.Connection, writer: str, seq: int) -> Offset | None:
         "SELECT writer, seq, segment, position FROM events WHERE writer = ? AND seq < ? ORDER BY seq DESC LIMIT 1",
         (writer, seq),
     ).fetchone()
-    return None if row is None else Offset(*row)
+    return None if row is None else read_offset(row)
 
 
 def last_events(connection: apsw.Connection, cursor: Cursor) -> dict[str, LastEvent]:
@@ -127,9 +128,11 @@ def last_events(connection: apsw.Connection, cursor: Cursor) -> dict[str, LastEv
 
 def last_pseq(connection: apsw.Connection, conversation_id: str) -> int:
     """Return the highest place given in a conversation; 0 when it has no events."""
-    return connection.execute(
+    last = connection.execute(
         "SELECT coalesce(max(pseq), 0) FROM events WHERE partition_key = ? AND pseq > 0", (conversation_id,)
     ).get
+    with as_written():
+        return msgspec.convert(last, int)
 
 
 def newest(connection: apsw.Connection, types: Collection[str] | None, limit: int) -> list[Offset]:
@@ -139,7 +142,7 @@ def newest(connection: apsw.Connection, types: Collection[str] | None, limit: in
         f"SELECT writer, seq, segment, position FROM events {wanted} ORDER BY hlc DESC, writer DESC, seq DESC LIMIT ?",  # noqa: S608 only placeholders are put in
         (*(types or ()), limit),
     )
-    return [Offset(*row) for row in rows]
+    return [read_offset(row) for row in rows]
 
 
 def unreported_forks(connection: apsw.Connection) -> tuple[JournalForked, ...]:
@@ -175,7 +178,8 @@ def _note_report(connection: apsw.Connection, body: JournalForked) -> None:
 
 
 def _ids(text: str) -> tuple[str, ...]:
-    return msgspec.json.decode(text, type=tuple[str, ...])
+    with as_written():
+        return msgspec.json.decode(text, type=tuple[str, ...])
 
 
 def cursor_with(base: Cursor, writer: str, offset: Offset | None) -> dict[str, Offset]:

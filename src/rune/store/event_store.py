@@ -38,8 +38,13 @@ class EventStore(Protocol):
         """Store several at once: all of them or none, in one write and one sync."""
         ...
 
-    def read(self, after: Cursor) -> Iterator[tuple[Offset, EventEnvelope]]:
-        """Iterate over what came after the cursor, each slot in its order. Raises CorruptJournalError."""
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[tuple[Offset, EventEnvelope]]:
+        """Iterate over what came after the cursor, each slot in its order.
+
+        What this process wrote is given once it is durable. Another one may have read it earlier, from the
+        file: up to the places in `seen` it is given at once. Raises CorruptJournalError, and
+        JournalMovedError when a place in a cursor is not there any more.
+        """
         ...
 
     def replay(

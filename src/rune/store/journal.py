@@ -113,6 +113,11 @@ class SlotWriter:
             self._write(sealed, outcomes)
         return outcomes
 
+    def check_durable(self, offset: Offset) -> None:
+        """Raise StorageUnavailableError for an event of this slot that a sync failed for: others may have read it."""
+        if self._ended is not None and offset.writer == self.writer and (offset.segment, offset.position) > self.limit:
+            raise self._ended
+
     def end(self, reason: str) -> None:
         """Acknowledge nothing from now on, for this reason."""
         self._ended = StorageUnavailableError(reason, hint="Start Rune again: it reads back what is on disk.")

@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from rune.errors import IdentityCollisionError, StorageUnavailableError
+from rune.errors import IdentityCollisionError, StorageUnavailableError, ViewsStoppedError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.records.events import Event, check_event
@@ -85,6 +85,7 @@ class Ledger:
         self._notes = _Notes(capacity)
         self._writing_notes = asyncio.Lock()
         self._notes_failed = False
+        self._views_failed = False
         self._background: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -251,9 +252,15 @@ class Ledger:
         durable = tuple(self._unprojected)
         try:
             done = await self._engine.caught_up()
+        except ViewsStoppedError:
+            return  # somebody wants to leave: the next start takes them in
         except Exception as error:  # noqa: BLE001 the facts are durable whatever is wrong with the views; the next pass repairs
-            self._report("views", error)
+            # A report may become a note, and that one is projected too: once, not round and round.
+            if not self._views_failed:
+                self._views_failed = True
+                self._report("views", error)
             return
+        self._views_failed = False
         for event_id in durable:
             self._unprojected.pop(event_id, None)
         for fork in done.forks:
@@ -277,7 +284,7 @@ class Ledger:
                 return
             self._notes.lost(len(notes))
             # Reporting may offer a note about this very failure: once, not round and round.
-            if not self._notes_failed:
+            if not self._notes_failed and not isinstance(error, ViewsStoppedError):
                 self._notes_failed = True
                 self._report("journal", error)
         else:

@@ -47,8 +47,8 @@ class MemoryEventStore:
                 raise StorageUnavailableError("this store is closed")
             return self._store(prepared)
 
-    def read(self, after: Cursor) -> Iterator[tuple[Offset, EventEnvelope]]:
-        """Iterate over what came after the cursor."""
+    def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[tuple[Offset, EventEnvelope]]:
+        """Iterate over what came after the cursor; here everything is at once as durable as it gets."""
         place = after.get(MEMORY_WRITER)
         yield from self._from(0 if place is None else place.seq)
 

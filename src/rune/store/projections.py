@@ -8,73 +8,46 @@ before one that precedes it in its conversation: a projection orders by `rank`, 
 import asyncio
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar
 
 import apsw
 import msgspec
 
 from rune.errors import (
     CorruptJournalError,
+    DamagedViewsError,
     JournalMovedError,
     NotFoundError,
     StorageError,
     StorageUnavailableError,
+    ViewsStoppedError,
 )
 from rune.records.envelope import EventEnvelope
-from rune.records.events import EVENT_KINDS, JournalForked
+from rune.records.events import JournalForked
 from rune.records.record import Record
 from rune.store import event_index
-from rune.store.event_index import EventIndex, LastEvent
-from rune.store.event_store import Cursor, EventStore, Offset
+from rune.store.event_index import EventIndex
+from rune.store.event_store import EventStore, Offset
 from rune.store.identity import StoredIdentity
+from rune.store.lost_bodies import BodyReader, Decode, LostBodies, found_again, lost_events
 from rune.store.order import Located, reading_order
-from rune.store.views_file import DAMAGED, ViewsFile, transaction, translated
+from rune.store.projection import LostBody, Projection
+from rune.store.rows import at_most
+from rune.store.view_cursor import CURSOR_DDL, batches, follow, read_cursor, write_cursor
+from rune.store.views_file import ViewsFile, transaction, translated
 
 T = TypeVar("T")
-Decode = Callable[[EventEnvelope], Record]
 Query = Callable[[apsw.Connection], T]
 Step = tuple[Offset, EventEnvelope, Record]
 
 _EVENTS_PER_TRANSACTION = 500
-_CURSOR_DDL = """
-CREATE TABLE cursor (writer TEXT PRIMARY KEY, seq INTEGER, segment INTEGER, position INTEGER) WITHOUT ROWID;
-"""
-
-
-class Projection(Protocol):
-    """Tables that follow the journal."""
-
-    @property
-    def name(self) -> str:
-        """The name by which a person knows it."""
-        ...
-
-    @property
-    def ddl(self) -> str:
-        """The statements that make its tables and indexes. Changing them makes a new views file."""
-        ...
-
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """The tables' names."""
-        ...
-
-    def apply(self, connection: apsw.Connection, offset: Offset, envelope: EventEnvelope, body: Record) -> None:
-        """Take one event in, inside a running transaction. An erased body comes as `ErasedBody`, one of a
-        later version as `UnknownBody`.
-
-        The same event twice changes nothing; events of a conversation may come in any order.
-        """
-        ...
-
-
-class UnknownBody(Record, frozen=True, kw_only=True):
-    """Stands for the body of an event that this version does not know."""
+# What a person lost long ago must not be looked for for ever at each start.
+_LOOKED_FOR_AGAIN = 100
 
 
 class CaughtUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,17 +57,14 @@ class CaughtUp(msgspec.Struct, frozen=True, kw_only=True):
     forks: tuple[JournalForked, ...]
 
 
-def rank(envelope: EventEnvelope) -> str:
-    """Return a text that sorts as events do: in a conversation by pseq, else by hlc, writer, seq."""
-    return f"{envelope.pseq:010d}.{envelope.hlc:014d}.{envelope.writer}.{envelope.seq:010d}"
-
-
 class ProjectionEngine:
     """Keeps a views file in step with a journal. Blocking, from any thread; the coroutines use threads
     of their own.
 
-    `decode` gives the body of an envelope. `report` is told what was wrong with the
-    file when it had to be replaced; it must not raise.
+    `decode` gives the body of an envelope. `report` is told what was wrong with the file when it had to be
+    replaced, and once of each body that is lost. `on_progress` gets the number of events that a pass has
+    applied so far, after each transaction of a long one (500 events and more); a pass of a few tells
+    nothing. Both are called on the thread that runs the pass, and must not raise.
     """
 
     def __init__(
@@ -104,59 +74,64 @@ class ProjectionEngine:
         decode: Decode,
         projections: Sequence[Projection],
         report: Callable[[Exception], None],
+        *,
+        on_progress: Callable[[int], None] | None = None,
     ) -> None:
         self._store = store
-        self._decode = decode
-        self._projections: tuple[Projection, ...] = (EventIndex(), *projections)
+        self._bodies = BodyReader(decode, report)
+        self._projections: tuple[Projection, ...] = (EventIndex(), LostBodies(), *projections)
         self._report = report
-        ddl = _CURSOR_DDL + "".join(projection.ddl for projection in self._projections)
+        self._on_progress = on_progress
+        ddl = CURSOR_DDL + "".join(projection.ddl for projection in self._projections)
         self._file = ViewsFile(path, ddl, report)
         self._pass = threading.RLock()
         # The birth of the file that followed the journal.
         self._followed: int | None = None
         self._queue = threading.Lock()
         self._queued: Future[CaughtUp] | None = None
+        # The birth of a file that was made anew and did not work either.
+        self._in_vain: int | None = None
+        self._stopping = False
         self._closed = False
         # Two threads: a read never waits for a pass, nor a pass for a long read.
         self._follower = ThreadPoolExecutor(1, thread_name_prefix="rune-views-write")
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="rune-views-read")
 
     def catch_up(self, progress: Callable[[int], None] | None = None) -> CaughtUp:
-        """Apply what the journal has and the views lack. `progress` gets the events applied so far.
+        """Apply what the journal has and the views lack. `progress` gets the events applied so far, in place
+        of `on_progress` and after each transaction.
 
-        Raises CorruptJournalError and InvalidRecordError (what was read), StorageUnavailableError.
+        Raises CorruptJournalError and InvalidRecordError (what was read), StorageUnavailableError, and
+        ViewsStoppedError after `stop`.
         """
-        with self._pass, translated(self._file.path):
-            try:
-                return self._follow(progress)
-            except (*DAMAGED, JournalMovedError) as error:
-                self._report(error)
-                self._file.discard()
-                return self._follow(progress)
-            except CorruptJournalError:
-                # What lies before the damage is in the views now and stays readable.
-                self._followed = self._file.opened().birth
-                raise
+        with self._pass:
+            return self._mended(lambda: self._follow(progress))
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> CaughtUp:
-        """Throw the file away and apply the whole journal again."""
+        """Throw the file away and apply the whole journal again. Raises as `catch_up`."""
         with self._pass, translated(self._file.path):
+            self._go_on_or_stop()
             self._file.discard()
             return self.catch_up(progress)
+
+    def stop(self) -> None:
+        """Call off the pass that runs, and every later one that has something to apply: ViewsStoppedError.
+
+        A pass ends before its next event; the transactions that it finished are kept, and the next start goes
+        on from there.
+        Views that had caught up before can still be read. For good, from any thread or signal handler;
+        returns at once.
+        """
+        self._stopping = True
 
     def read(self, query: Query[T]) -> T:
         """Run a query on views that have followed the journal at least once since the file was made.
 
         Where they cannot follow (the disk is full, the journal damaged) what they hold is still read, and
-        why is reported. Raises StorageUnavailableError when the file itself cannot be used.
+        why is reported. Views that something else changed are made anew, once. Raises
+        StorageUnavailableError when the file cannot be used, and ViewsStoppedError after `stop`.
         """
-        with translated(self._file.path):
-            try:
-                return query(self._followed_connection())
-            except DAMAGED as error:
-                self._report(error)
-                self._file.discard()
-                return query(self._followed_connection())
+        return self._mended(lambda: query(self._followed_connection()))
 
     def lookup(self, event_id: str) -> StoredIdentity | None:
         """Say where an id is stored already (the store's `Lookup`)."""
@@ -187,38 +162,33 @@ class ProjectionEngine:
         """Read one event back from the journal; None when the views know none of that id."""
 
         def locate(connection: apsw.Connection) -> tuple[event_index.Place | None, dict[str, Offset]]:
-            return event_index.place_of(connection, event_id), _cursor(connection)
+            return event_index.place_of(connection, event_id), read_cursor(connection)
 
         def search() -> Step | None:
             place, cursor = self.read(locate)
-            if place is None:
-                return None
-            after = event_index.cursor_with(cursor, place.offset.writer, place.before)
-            for offset, envelope in self._store.read(after):
-                if envelope.event_id == event_id:
-                    return offset, envelope, self._body(envelope)
-            raise NotFoundError(f"event {event_id} is in the views and not in the journal", hint="Run `rune doctor`.")
+            return None if place is None else self._step_at(event_id, place, cursor)
 
         return self._with_places(search)
 
     def recent(self, types: Sequence[str] | None, limit: int) -> Iterator[tuple[Offset, EventEnvelope]]:
         """Iterate over the `limit` newest events, oldest of them first; of those types only when named.
 
-        Reads only the end of the journal that holds them and keeps only what it gives.
+        Reads only the end of the journal that holds them and keeps only what it gives: at most
+        `rows.MOST_ROWS`, and none for a limit below one.
         """
 
-        def plan(connection: apsw.Connection) -> tuple[list[Offset], dict[str, Offset]]:
-            chosen = event_index.newest(connection, types, limit)
-            cursor = _cursor(connection)
+        def plan(connection: apsw.Connection) -> tuple[list[Offset], dict[str, Offset], dict[str, Offset]]:
+            chosen = event_index.newest(connection, types, at_most(limit))
+            seen = cursor = read_cursor(connection)
             # Newest first: what is left for a writer is its oldest.
             for writer, seq in {offset.writer: offset.seq for offset in chosen}.items():
                 cursor = event_index.cursor_with(cursor, writer, event_index.before(connection, writer, seq))
-            return chosen, cursor
+            return chosen, cursor, seen
 
         def pick() -> list[Located]:
-            chosen, cursor = self.read(plan)
+            chosen, cursor, seen = self.read(plan)
             wanted = {(offset.writer, offset.seq) for offset in chosen}
-            events = self._store.read(cursor) if wanted else iter(())
+            events = self._store.read(cursor, seen=seen) if wanted else iter(())
             found = islice((item for item in events if (item[0].writer, item[0].seq) in wanted), len(wanted))
             return sorted(found, key=reading_order(None))
 
@@ -239,7 +209,7 @@ class ProjectionEngine:
         return f"{self.read(add_up):032x}"
 
     def close(self) -> None:
-        """Finish what runs and close the file; may be called twice."""
+        """Call off a pass that runs, finish reading and close the file; may be called twice."""
         self._closed = True
         self._follower.shutdown()
         self._reader.shutdown()
@@ -254,6 +224,8 @@ class ProjectionEngine:
         if views.birth != self._followed:
             try:
                 self.catch_up()
+            except ViewsStoppedError:
+                raise  # what is there may be no more than a beginning
             except (CorruptJournalError, StorageUnavailableError) as error:
                 self._report(error)
             views = self._file.opened()
@@ -274,23 +246,66 @@ class ProjectionEngine:
             self._queued = None
         return self.catch_up()
 
+    def _mended(self, work: Callable[[], T]) -> T:
+        """Work on the views; when they are not what Rune made, or what the journal says, make them anew once."""
+        try:
+            with translated(self._file.path):
+                return work()
+        except (DamagedViewsError, JournalMovedError) as error:
+            damaged = self._file.birth()
+            if damaged is not None and damaged == self._in_vain:
+                raise self._beyond_repair(error) from error
+            self._go_on_or_stop()
+            self._report(error)
+            with translated(self._file.path):
+                self._file.discard()
+        try:
+            with translated(self._file.path):
+                return work()
+        except DamagedViewsError as error:
+            self._in_vain = self._file.birth()
+            raise self._beyond_repair(error) from error
+
+    def _beyond_repair(self, error: StorageError) -> StorageUnavailableError:
+        return StorageUnavailableError(
+            f"the views cannot be used, although they were made anew: {error.message}",
+            hint="The journal itself is not affected. Run `rune doctor`.",
+        )
+
+    def _go_on_or_stop(self) -> None:
+        self._check_open()
+        if self._stopping:
+            raise ViewsStoppedError(
+                "bringing the views up to date was stopped", hint="Nothing is lost: the next start goes on from there."
+            )
+
     def _follow(self, progress: Callable[[int], None] | None) -> CaughtUp:
+        try:
+            return self._follow_to_the_end(progress)
+        except CorruptJournalError:
+            # What lies before the damage is in the views now and stays readable.
+            self._followed = self._file.opened().birth
+            raise
+
+    def _follow_to_the_end(self, progress: Callable[[int], None] | None) -> CaughtUp:
         views = self._file.opened()
-        start = _cursor(views.connection)
-        # Views may have read a line of another process that a power cut then took from the journal:
-        # the first pass reads the last event of each slot once more.
-        last = {} if views.birth == self._followed else event_index.last_events(views.connection, start)
-        count, again = self._follow_from(_at_last_events(self._store, start, last), progress, 0)
+        start = read_cursor(views.connection)
+        # Views may have read a line of another process that a power cut or a failed sync then took from
+        # the journal: the last event of each slot is read once more.
+        last = event_index.last_events(views.connection, start)
+        count, again = self._follow_from(follow(self._store, start, last), progress, 0)
         applied = count
         while again:
             views = self._file.opened()
-            now = _cursor(views.connection)
+            now = read_cursor(views.connection)
             if not count and now == start:
                 raise StorageError("the journal has a gap: its events cannot be applied in order")
             start = now
-            count, again = self._follow_from(self._store.read(start), progress, applied)
+            count, again = self._follow_from(self._store.read(start, seen=start), progress, applied)
             applied += count
         views = self._file.opened()
+        if views.birth != self._followed:
+            self._look_again(views.connection)
         self._followed = views.birth
         return CaughtUp(applied=applied, forks=event_index.unreported_forks(views.connection))
 
@@ -299,28 +314,56 @@ class ProjectionEngine:
     ) -> tuple[int, bool]:
         """Apply these; the flag says that the views moved meanwhile: start again from where they are."""
         applied = 0
-        for batch in _batches(events):
+        for batch in batches(events, _EVENTS_PER_TRANSACTION):
             # Bodies may come from evidence files: read them before the write lock is held.
-            steps = [(offset, envelope, self._body(envelope)) for offset, envelope in batch]
+            steps: list[Step] = []
+            for offset, envelope in batch:
+                self._go_on_or_stop()
+                steps.append((offset, envelope, self._bodies.read(envelope)))
             count, fits = self._apply(steps)
             applied += count
-            if progress is not None:
-                progress(before + applied)
+            self._tell(before + applied, progress)
             if not fits:
                 return applied, True
         return applied, False
 
-    def _body(self, envelope: EventEnvelope) -> Record:
-        kind = EVENT_KINDS.get(envelope.event_type)
-        # A later Rune may have written what this one has no name for, and so no view of.
-        return UnknownBody() if kind is None or kind.body is None else self._decode(envelope)
+    def _tell(self, applied: int, progress: Callable[[int], None] | None) -> None:
+        if progress is not None:
+            progress(applied)
+        elif self._on_progress is not None and applied >= _EVENTS_PER_TRANSACTION:
+            self._on_progress(applied)
+
+    def _step_at(self, event_id: str, place: event_index.Place, cursor: dict[str, Offset]) -> Step:
+        after = event_index.cursor_with(cursor, place.offset.writer, place.before)
+        for offset, envelope in self._store.read(after, seen=cursor):
+            if envelope.event_id == event_id:
+                return offset, envelope, self._bodies.read(envelope)
+        raise NotFoundError(f"event {event_id} is in the views and not in the journal", hint="Run `rune doctor`.")
+
+    def _look_again(self, connection: apsw.Connection) -> None:
+        """Take in what was lost when it was due and is back: a folder that was not mounted, a restored file."""
+        cursor = read_cursor(connection)
+        places = [
+            (event_id, place)
+            for event_id in lost_events(connection, _LOOKED_FOR_AGAIN)
+            if (place := event_index.place_of(connection, event_id)) is not None
+        ]
+        steps = [self._step_at(event_id, place, cursor) for event_id, place in places]
+        found = [step for step in steps if not isinstance(step[2], LostBody)]
+        if not found:
+            return
+        with transaction(connection):
+            for offset, envelope, body in found:
+                for projection in self._projections:
+                    projection.apply(connection, offset, envelope, body)
+                found_again(connection, envelope.event_id)
 
     def _apply(self, steps: Sequence[Step]) -> tuple[int, bool]:
         """Apply a batch in one transaction; False when its events do not go on from where the views are."""
         connection = self._file.opened().connection
         applied, fits = 0, True
         with transaction(connection):
-            cursor = _cursor(connection)
+            cursor = read_cursor(connection)
             for offset, envelope, body in steps:
                 last = cursor[offset.writer].seq if offset.writer in cursor else 0
                 if offset.seq <= last:
@@ -332,53 +375,5 @@ class ProjectionEngine:
                     projection.apply(connection, offset, envelope, body)
                 cursor[offset.writer] = offset
                 applied += 1
-            connection.executemany(
-                "INSERT OR REPLACE INTO cursor VALUES (?,?,?,?)",
-                [(at.writer, at.seq, at.segment, at.position) for at in cursor.values()],
-            )
+            write_cursor(connection, cursor)
         return applied, fits
-
-
-def _at_last_events(store: EventStore, cursor: Cursor, last: Mapping[str, LastEvent]) -> Iterator[Located]:
-    """Iterate over what comes after the cursor. Raises JournalMovedError when an event that was the
-    `last` of its slot is there no longer, or is another one.
-    """
-    expected = dict(last)
-    after = dict(cursor)
-    for writer, event in last.items():
-        after = event_index.cursor_with(after, writer, event.before)
-    for offset, envelope in store.read(after):
-        event = expected.get(offset.writer)
-        if event is None or offset.seq > event.seq:
-            yield offset, envelope
-        elif offset.seq == event.seq and event.event_id in {None, envelope.event_id}:
-            del expected[offset.writer]
-        elif offset.seq == event.seq:
-            break
-    if expected:
-        raise JournalMovedError(f"the views hold events of {', '.join(sorted(expected))} that the journal lacks")
-
-
-def _batches(events: Iterator[Located]) -> Iterator[list[Located]]:
-    """Cut into transactions; what was read before an error is given before it is raised."""
-    batch: list[Located] = []
-    try:
-        for item in events:
-            batch.append(item)
-            if len(batch) == _EVENTS_PER_TRANSACTION:
-                yield batch
-                batch = []
-    except StorageError:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
-
-
-def _cursor(connection: apsw.Connection) -> dict[str, Offset]:
-    rows = cast(
-        "list[tuple[str, int, int, int]]",
-        connection.execute("SELECT writer, seq, segment, position FROM cursor").fetchall(),
-    )
-    return {row[0]: Offset(*row) for row in rows}

@@ -33,40 +33,51 @@ def slot_events(
     after: Offset | None,
     *,
     limit: Limit | None,
+    seen: Offset | None = None,
     erased: Erased,
     see: Callable[[int], None],
 ) -> Generator[Located, None, None]:
     """Iterate over a slot's events after a place, verified, in constant memory.
 
-    With a `limit` (the reading process's own slot) everything up to it must be whole. Without one the
-    slot belongs to another process, perhaps a dead one: what is unfinished or torn at its very end is
-    left for later. `see` is told each hlc. Raises CorruptJournalError, UnmigratedDialectError,
-    StorageUnavailableError, JournalMovedError.
+    With a `limit` (the reading process's own slot) everything up to it must be whole, and nothing behind
+    it is given: it is not durable yet. Another process may have read it there all the same, so `after` may
+    lie behind the limit; what is given then goes on to `seen`, a place that somebody has read. Without a
+    limit the slot belongs to another process, perhaps a dead one: what is unfinished or torn at its very
+    end is left for later. `see` is told each hlc. Raises CorruptJournalError, UnmigratedDialectError,
+    StorageUnavailableError, JournalMovedError (`after` or `seen` is not there).
     """
+    # Only what lies behind the limit is looked for; up to it everything is given anyway.
+    behind = seen if limit and seen and (seen.segment, seen.position) > limit else None
+    goal = Limit(behind.segment, behind.position) if behind else limit
     number = 1 if after is None else after.segment
     reader = _open(folder, writer, number, erased, known=after is not None)
     try:
         if after is not None:
             reader.seek(after)
+            if goal is not None and (number, reader.position) >= goal:
+                return
         while True:
-            last = limit.segment if limit else list_segments(folder)[writer][-1]
-            end = limit.position if limit and number == limit.segment else None
+            last = goal.segment if goal else _last_segment(folder, writer)
+            end = limit.position if limit and not behind and number == limit.segment else None
             for item in reader.events(end):
                 see(item[1].hlc)
                 yield item
+                if behind is not None and item[0] >= behind:
+                    return
             if number < last:
                 _must_be_whole(reader)
                 number += 1
-                following = _open(folder, writer, number, erased, known=False)
+                following = _open(folder, writer, number, erased, known=limit is not None and number > limit.segment)
                 previous, reader = reader, following
                 previous.close()
                 _go_on(previous, following)
-            elif limit is not None:
-                if reader.position != limit.position:
-                    _must_be_whole(reader)
-                    raise reader.corrupt(reader.position, "it is shorter than what was written to it")
+            elif behind is None and limit is not None:
+                _must_reach(reader, limit)
                 return
-            elif list_segments(folder)[writer][-1] == number and not _was_rewritten(reader):
+            elif _last_segment(folder, writer) == number and not _was_rewritten(reader):
+                if limit is not None:
+                    _must_reach(reader, limit)
+                    raise JournalMovedError(f"{reader.name} no longer holds what was read behind {reader.position}")
                 return
     finally:
         reader.close()
@@ -82,6 +93,13 @@ def find_tip(folder: Path, writer: str, numbers: list[int], erased: Erased) -> T
             if reader.seq:
                 return Tip(Offset(writer, reader.seq, number, reader.position), reader.hlc, reader.chain)
     return None
+
+
+def _last_segment(folder: Path, writer: str) -> int:
+    numbers = list_segments(folder).get(writer)
+    if numbers is None:
+        raise JournalMovedError(f"the journal has no slot {writer} any more")
+    return numbers[-1]
 
 
 def _open(folder: Path, writer: str, number: int, erased: Erased, *, known: bool) -> SegmentReader:
@@ -104,6 +122,13 @@ def _must_be_whole(reader: SegmentReader) -> None:
     if reader.tail is not None:
         place = reader.tail.start if reader.tail.damaged is None else reader.tail.damaged
         raise reader.corrupt(place, reader.tail.reason)
+
+
+def _must_reach(reader: SegmentReader, limit: Limit) -> None:
+    """Raise CorruptJournalError unless all that was written to one's own slot was there."""
+    if (reader.number, reader.position) < limit:
+        _must_be_whole(reader)
+        raise reader.corrupt(reader.position, "it is shorter than what was written to it")
 
 
 def _was_rewritten(reader: SegmentReader) -> bool:

@@ -14,7 +14,8 @@ from rune.records.tasks import AMENDABLE, LEGAL_TRANSITIONS, TaskStateRecord, Ta
 from rune.records.times import rfc3339
 from rune.store.event_store import Offset
 from rune.store.ledger import Draft, Ledger, once
-from rune.store.projections import ProjectionEngine, rank
+from rune.store.projection import rank
+from rune.store.projections import ProjectionEngine
 from rune.store.rows import read_record
 
 _DDL = """

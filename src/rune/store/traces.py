@@ -14,8 +14,9 @@ from rune.records.envelope import EventEnvelope
 from rune.records.record import Record
 from rune.records.traces import InferenceTraceRecord
 from rune.store.event_store import Offset
+from rune.store.projection import LostBody
 from rune.store.projections import ProjectionEngine
-from rune.store.rows import find_by_part, read_record
+from rune.store.rows import at_most, find_by_part, read_record
 
 _DDL = """
 CREATE TABLE traces (
@@ -84,7 +85,7 @@ class TraceRepository:
         self._engine = engine
 
     async def get(self, trace_id: str) -> InferenceTraceRecord:
-        """Return a whole trace. Raises NotFoundError, also for one whose body was erased."""
+        """Return a whole trace. Raises NotFoundError, also for one whose body was erased or is lost."""
         found = await self._event_ids("WHERE id = ?", trace_id)
         if not found:
             raise NotFoundError(f"no trace {trace_id}", hint="`rune trace` shows the last ones.")
@@ -98,7 +99,7 @@ class TraceRepository:
     async def newest(self, conversation_id: str | None = None, *, limit: int = 20) -> list[InferenceTraceRecord]:
         """Return the newest traces whole, newest first."""
         where, values = _of(conversation_id)
-        found = await self._event_ids(f"{where} ORDER BY hlc DESC, id DESC LIMIT ?", *values, limit)
+        found = await self._event_ids(f"{where} ORDER BY hlc DESC, id DESC LIMIT ?", *values, at_most(limit))
         return [await self._read(event_id) for event_id in found]
 
     async def of_turn(self, turn_id: str) -> list[InferenceTraceRecord]:
@@ -113,7 +114,7 @@ class TraceRepository:
         def select(connection: apsw.Connection) -> list[TraceSummary]:
             rows = connection.execute(
                 f"SELECT summary FROM traces {where} ORDER BY hlc DESC, id DESC LIMIT ?",  # noqa: S608 text from here
-                (*values, limit),
+                (*values, at_most(limit)),
             )
             return [read_record(row[0], TraceSummary) for row in rows]
 
@@ -132,6 +133,8 @@ class TraceRepository:
 
     async def _read(self, event_id: str) -> InferenceTraceRecord:
         step = await self._engine.run(partial(self._engine.find, event_id))
+        if step is not None and isinstance(step[2], LostBody):
+            raise NotFoundError(f"the body of this trace is lost: {step[2].reason}", hint="Run `rune doctor`.")
         if step is None or not isinstance(step[2], InferenceTraceRecord):
             raise NotFoundError("the body of this trace was erased by its owner")
         return step[2]

@@ -8,7 +8,8 @@ from rune.records.envelope import EventEnvelope
 from rune.records.record import Record
 from rune.records.turns import TurnRecord
 from rune.store.event_store import Offset
-from rune.store.projections import ProjectionEngine, rank
+from rune.store.projection import rank
+from rune.store.projections import ProjectionEngine
 from rune.store.rows import read_record
 
 _DDL = """

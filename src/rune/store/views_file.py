@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import apsw
 
-from rune.errors import StorageUnavailableError
+from rune.errors import DamagedViewsError, StorageUnavailableError
 from rune.store.failures import unavailable
 
 # How long a writer waits for another process's transaction (at most 500 events: some milliseconds).
@@ -25,28 +25,35 @@ _WAL_BYTES_KEPT = 16 * 1024 * 1024
 # A checkpoint syncs: every 16 MB instead of SQLite's 4 halves the time of a rebuild.
 _PAGES_TO_CHECKPOINT = 4000
 _CACHE_KIB = 8000
-# The file is unusable but nothing is lost: throw it away, rebuild.
-DAMAGED = (apsw.CorruptError, apsw.NotADBError)
-# What the machine refuses; every other apsw error is a mistake in our SQL and stays as it is.
-_REFUSED = (
-    apsw.FullError,
-    apsw.IOError,
-    apsw.CantOpenError,
-    apsw.ReadOnlyError,
-    apsw.PermissionsError,
-    apsw.BusyError,
-    apsw.LockedError,
-    apsw.ProtocolError,
+_HINT = "The journal itself is not affected. If it stays so, move that file away: Rune makes it anew."
+# The file is not what Rune made, and nothing is lost: throw it away, rebuild. A mistake in our own SQL
+# looks the same; making the file anew once does no harm then.
+_DAMAGED = (
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.SQLError,
+    apsw.SchemaChangeError,
+    apsw.ConstraintError,
+    apsw.MismatchError,
+    apsw.FormatError,
+    apsw.EmptyError,
+    UnicodeDecodeError,
 )
 
 
 @contextmanager
 def translated(path: Path) -> Generator[None, None, None]:
-    """Turn what SQLite and the operating system refuse into StorageUnavailableError (the one door)."""
+    """Turn every error of SQLite and of the operating system into ours (the one door).
+
+    Raises DamagedViewsError where a new file helps, and StorageUnavailableError.
+    """
     try:
         yield
-    except _REFUSED as error:
-        raise StorageUnavailableError(f"{path}: {error}", hint="The journal itself is not affected.") from error
+    except _DAMAGED as error:
+        raise DamagedViewsError(f"{path}: {error}") from error
+    except apsw.Error as error:
+        what = str(error) or type(error).__name__
+        raise StorageUnavailableError(f"{path}: {what}", hint=_HINT) from error
     except OSError as error:
         raise unavailable(error, f"cannot use {str(path)!r}") from error
 
@@ -119,6 +126,11 @@ class ViewsFile:
         self._local.mine = OpenViews(connection, connection.pragma("application_id"), inode)
         return self._local.mine
 
+    def birth(self) -> int | None:
+        """Return the birth of the file that this thread has open; None when it has none open."""
+        mine = self._mine()
+        return None if mine is None else mine.birth
+
     def discard(self) -> None:
         """Delete the file, unless it is no longer the one this thread had open; the next use makes a new one."""
         with self._creating():
@@ -131,8 +143,9 @@ class ViewsFile:
         with self._mutex:
             self._closed = True
             connections, self._open = self._open, set()
-        for connection in connections:
-            connection.close()
+        with translated(self.path):
+            for connection in connections:
+                connection.close()
 
     def _mine(self) -> OpenViews | None:
         return getattr(self._local, "mine", None)
@@ -140,11 +153,12 @@ class ViewsFile:
     def _attach(self) -> apsw.Connection:
         if self._inode() is not None:
             try:
-                connection = self._connect()
-                if connection.pragma("user_version") == self._schema:
-                    return self._known(connection)
-                connection.close()
-            except DAMAGED as error:
+                with translated(self.path):
+                    connection = self._connect()
+                    if connection.pragma("user_version") == self._schema:
+                        return self._known(connection)
+                    connection.close()
+            except DamagedViewsError as error:
                 self._report(error)
         self._unlink()
         os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))

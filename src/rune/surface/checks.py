@@ -12,11 +12,13 @@ from rune.config.load import load_settings
 from rune.config.trust import TrustBook
 from rune.errors import RuneError
 from rune.host.paths import Home, prepare
+from rune.models.router import Router
 from rune.models.transport import ChatTransport
 from rune.records.envelope import EventEnvelope
 from rune.surface.doctor import Check, Finding
 
 LOW_SPACE = 500 * 1024 * 1024
+_NAMED = 5
 
 
 def blocking(name: str, look: Callable[[], Finding]) -> Check:
@@ -61,11 +63,35 @@ def places(home: Home) -> Finding:
     return Finding(name="home", state="ok", detail=detail)
 
 
-def journal(events: Iterable[EventEnvelope]) -> Finding:
-    """Read every line of every slot and verify it. Raises CorruptJournalError."""
-    slots = Counter(envelope.writer for envelope in events)
+def journal(events: Iterable[EventEnvelope], verify_body: Callable[[EventEnvelope], None]) -> Finding:
+    """Read every line of every slot and verify it; `verify_body` raises where a long body is not whole in evidence.
+
+    Raises CorruptJournalError.
+    """
+    slots: Counter[str] = Counter()
+    lost = 0
+    named: list[str] = []
+    for envelope in events:
+        slots[envelope.writer] += 1
+        try:
+            verify_body(envelope)
+        except RuneError as error:
+            lost += 1
+            if lost <= _NAMED:
+                named.append(f"{envelope.event_id} ({envelope.event_type}): {error.message}")
     where = "1 slot" if len(slots) == 1 else f"{len(slots)} slots"
-    return Finding(name="journal", state="ok", detail=f"{slots.total():,} events in {where}, each verified")
+    detail = f"{slots.total():,} events in {where}, each verified"
+    if not lost:
+        return Finding(name="journal", state="ok", detail=detail)
+    what = "1 has lost its body" if lost == 1 else f"{lost:,} have lost their bodies"
+    more = f"; and {lost - _NAMED:,} more" if lost > _NAMED else ""
+    return Finding(
+        name="journal",
+        state="broken",
+        detail=f"{detail}; {what}: {'; '.join(named)}{more}",
+        mend="Put those files back into the evidence folder, from a backup; the next start takes them in. "
+        "All other events are intact.",
+    )
 
 
 def views(caught_up: Callable[[], int]) -> Finding:
@@ -96,6 +122,18 @@ def trust(book: TrustBook, folder: Path) -> Finding:
     }
     mend = 'rune -p "/trust" shows them' if status.state in {"untrusted", "changed"} else ""
     return Finding(name="trust", state="ok", detail=f"{status.folder}: {said[status.state]}", mend=mend)
+
+
+def answers(router: Router, configured: str) -> Check:
+    """Say which model would answer now."""
+
+    async def choose() -> Finding:
+        choice = await router.choose(requested=None, conversation_model=None, configured=configured or None)
+        where = "remote" if choice.info.remote else "local"
+        detail = f"{choice.info.name} ({choice.info.provider}, {where}) would answer"
+        return Finding(name="answers", state="ok", detail=detail)
+
+    return Check(name="answers", look=choose)
 
 
 def models(transports: Sequence[ChatTransport]) -> list[Check]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -50,12 +50,17 @@ class Views:
         """List conversations, the one with the newest message first."""
         return await self._conversations.conversations(folder=folder, channel=channel, limit=limit)
 
-    async def latest_free(self, folder: str, channel: Channel) -> tuple[str | None, tuple[LeaseHolder, ...]]:
+    async def latest_free(
+        self, folder: str, channel: Channel, *, exclude: Collection[str] = ()
+    ) -> tuple[str | None, tuple[LeaseHolder, ...]]:
         """Return the newest conversation of a folder that no other process has open, and who holds the
-        newer ones that were passed over.
+        newer ones that were passed over; those of `exclude` count as not there.
+
+        It may be taken by the time it is wanted: only taking it decides.
         """
         passed: list[LeaseHolder] = []
-        for summary in await self._conversations.conversations(folder=folder, channel=channel, limit=50):
+        found = await self._conversations.conversations(folder=folder, channel=channel, limit=50, exclude=exclude)
+        for summary in found:
             holder = await asyncio.to_thread(self._leases.holder, summary.record.id)
             if holder is None:
                 return summary.record.id, tuple(passed)

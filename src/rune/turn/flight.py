@@ -83,6 +83,7 @@ class Flight(msgspec.Struct, kw_only=True):
     task: TaskStateRecord | None = None
     message: ConversationMessageRecord | None = None
     model: ModelRun | None = None
+    masked: bool = False
     opened: bool = False
     answer: Answer | None = None
     traces: list[tuple[Capsule, ContextTrace]] = msgspec.field(default_factory=list[tuple[Capsule, ContextTrace]])

@@ -45,6 +45,7 @@ class RuneOperator:
         runtime: LocalToolRuntime,
         conversations: ConversationStateRepository,
         tasks: TaskStateRepository,
+        unread: Callable[[str, bool], str],
         mask: Callable[[str], str],
         clock: Clock,
         ids: IdSource,
@@ -57,6 +58,7 @@ class RuneOperator:
         self._runtime = runtime
         self._conversations = conversations
         self._tasks = tasks
+        self._unread = unread
         self._mask = mask
         self._clock = clock
         self._ids = ids
@@ -77,8 +79,10 @@ class RuneOperator:
         token = CancelToken()
 
         async def drive(emit: Callable[[TurnEvent], None]) -> TurnClosed:
+            text = self._mask(request.text)
             flight = Flight(
-                request=_masked(request, self._mask),
+                request=msgspec.structs.replace(request, text=text),
+                masked=text != request.text,
                 settings=settings,
                 turn_id=turn_id,
                 emit=emit,
@@ -212,7 +216,9 @@ class RuneOperator:
             session.lock.release()
 
     async def _fly(self, flight: Flight, session: Session) -> StopReason:
-        problem = await self._choose(flight, session)
+        problem, first = await self._choose(flight, session), session.conversation is None
+        if problem is not None and flight.request.model is not None:
+            raise problem  # a name that was mistyped is no message yet
 
         def first_prefix(message: ConversationMessageRecord) -> FrozenPrefix | None:
             nonlocal problem
@@ -226,11 +232,21 @@ class RuneOperator:
 
         await uninterrupted(self._recorder.open(flight, session, first_prefix))
         flight.emit(_opened(flight))
+        for text in self._worth_knowing(flight, session, first=first):
+            flight.emit(Notice(turn_id=flight.turn_id, text=text))
         if problem is not None or flight.model is None:
             raise problem or RuntimeError("no model was chosen, for no reason")
-        if flight.model.notice:
-            flight.emit(Notice(turn_id=flight.turn_id, text=flight.model.notice))
         return await self._runtime.run(flight, session, flight.model)
+
+    def _worth_knowing(self, flight: Flight, session: Session, *, first: bool) -> list[str]:
+        """Return what the person could not know and the answer will not say, a sentence each."""
+        told = [flight.model.notice if flight.model else "", self._unread(flight.request.folder, first)]
+        if flight.masked:
+            told.append("what looks like a secret in this message was masked before it was stored or sent")
+        if session.interrupted:
+            session.interrupted = False
+            told.append("the answer before this one was lost when its process was ended; the message to it is kept")
+        return [text for text in told if text]
 
     async def _choose(self, flight: Flight, session: Session) -> RuneError | None:
         """Choose the model before the turn is stored, so that its facts name it; what stands in the way is
@@ -260,10 +276,6 @@ class RuneOperator:
         for text in filter(None, [*self._failures.untold(), lowered]):
             flight.emit(Notice(turn_id=flight.turn_id, text=text, tier=1))
         return _closed(flight, session, outcome, trace_id)
-
-
-def _masked(request: TurnRequest, mask: Callable[[str], str]) -> TurnRequest:
-    return msgspec.structs.replace(request, text=mask(request.text))
 
 
 def _unsaved(error: RuneError) -> Outcome:

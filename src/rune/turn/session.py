@@ -22,7 +22,7 @@ from rune.turn.failures import TurnFailures
 class Session:
     """What is known of one conversation while its lease is held. Changed only by the turn in progress,
     which holds `lock`; a second turn of the same conversation waits for it. `owed` are facts of an ended
-    turn that could not be written yet.
+    turn that could not be written yet; `interrupted` says that the last turn was killed in mid-answer.
     """
 
     def __init__(self, conversation_id: str, lease: ConversationLease) -> None:
@@ -37,6 +37,7 @@ class Session:
         self.last_messages = b""
         self.model = ""
         self.owed: list[Draft] = []
+        self.interrupted = False
 
 
 def unanswerable(turn: TurnRecord) -> bool:
@@ -96,7 +97,9 @@ class Sessions:
     async def _load(self, session: Session) -> None:
         identity = session.conversation_id
         session.conversation = (await self._conversations.get(identity)).record
-        lost = {turn.id for turn in await self._turns.turns(identity) if unanswerable(turn)}
+        turns = await self._turns.turns(identity)
+        session.interrupted = bool(turns) and turns[-1].stop_reason is StopReason.INTERRUPTED
+        lost = {turn.id for turn in turns if unanswerable(turn)}
         messages = await self._conversations.messages(identity)
         answered = {message.turn_id for message in messages if message.role == "assistant"}
         session.history = [each for each in messages if each.turn_id not in lost - answered]

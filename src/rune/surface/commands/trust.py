@@ -1,6 +1,7 @@
 """/trust: whether the files of this folder may instruct Rune."""
 
 from rune.config.trust import TrustStatus
+from rune.host.paths import storable_path
 from rune.surface.commands.command import CommandCall, wrong_usage
 from rune.surface.results import CommandResult
 from rune.turn.trust import FolderTrust
@@ -22,6 +23,10 @@ class TrustCommand:
         match call.argument:
             case "":
                 pass
+            case "yes" if not status.instructions.everything:
+                return CommandResult(
+                    text=_text(status), data={"folder": _folder(status), "state": status.state}, ok=False
+                )
             case "yes":
                 await self._trust.grant(status)
             case "no":
@@ -30,11 +35,17 @@ class TrustCommand:
                 raise wrong_usage(self, f"{call.argument!r} is neither yes nor no")
         status = self._trust.status(call.folder)
         files = [file.path for file in status.instructions.everything]
-        return CommandResult(text=_text(status), data={"folder": status.folder, "state": status.state, "files": files})
+        return CommandResult(
+            text=_text(status), data={"folder": _folder(status), "state": status.state, "files": files}
+        )
+
+
+def _folder(status: TrustStatus) -> str:
+    return storable_path(status.instructions.root)
 
 
 def _text(status: TrustStatus) -> str:
-    lines = [f"{status.folder}: {_STATES[status.state]}"]
+    lines = [f"{_folder(status)}: {_STATES[status.state]}"]
     lines += [f"  {file.path}" for file in status.instructions.everything]
     lines += [f"  {left.path} is left out: {left.reason}" for left in status.left_out]
     lines += [f"  {line}" for line in status.changes]

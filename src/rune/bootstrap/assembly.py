@@ -1,0 +1,133 @@
+"""Connects the parts of one process."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rune.bootstrap.core import Core, open_core, reachable_transports
+from rune.bootstrap.services import Services, SurfaceKind
+from rune.config.trust import TrustBook
+from rune.context.broker import ContextBroker
+from rune.context.contributors import standard_contributors
+from rune.context.window import WindowBook
+from rune.host.machine import available_memory
+from rune.models.router import Router
+from rune.models.transport import ChatTransport
+from rune.observability.logs import setup_logging
+from rune.store.turns import TurnRepository
+from rune.surface.commands.command import Command
+from rune.surface.commands.conversation import DoneCommand, NewCommand
+from rune.surface.commands.health import HealthCommand
+from rune.surface.commands.registry import Commands
+from rune.surface.commands.trace import TraceCommand
+from rune.surface.commands.trust import TrustCommand
+from rune.surface.surface import Surface
+from rune.surface.views import Views
+from rune.text.tokens import estimate
+from rune.turn.operator import RuneOperator
+from rune.turn.recorder import TurnRecorder
+from rune.turn.recovery import TurnRecovery
+from rune.turn.runtime import LocalToolRuntime
+from rune.turn.selection import ModelSelection
+from rune.turn.session import Sessions
+from rune.turn.trust import FolderTrust, ProjectInstructions
+
+
+def build(
+    environ: Mapping[str, str],
+    *,
+    surface_kind: SurfaceKind,
+    transports: Sequence[ChatTransport] | None = None,
+    on_rebuild: Callable[[int], None] | None = None,
+) -> Services:
+    """Construct and connect everything on the home that `environ` names; nothing runs yet.
+
+    `transports` replaces what would be talked to; `on_rebuild` is told, on a thread, how many events a long
+    pass over the journal has taken in. Raises ConfigError, StorageError.
+    """
+    core = open_core(environ, read_only=surface_kind == "command", on_rebuild=on_rebuild)
+    talked_to = tuple(reachable_transports(core.home, core.settings, environ) if transports is None else transports)
+    router = Router(talked_to, local_only=core.settings.model.local_only, memory=available_memory())
+    trust = FolderTrust(TrustBook(core.home.trust_file), core.ledger)
+    operator = _operator(core, router, trust)
+    views = Views(
+        conversations=core.conversations,
+        traces=core.traces,
+        evidence=core.evidence,
+        leases=core.leases,
+        health=core.health,
+        router=router,
+        recent_events=lambda types, limit: (event for _, event in core.engine.recent(types or None, limit)),
+    )
+    commands: list[Command] = [
+        HealthCommand(views),
+        TraceCommand(views),
+        NewCommand(operator),
+        DoneCommand(operator),
+        TrustCommand(trust),
+    ]
+    return Services(
+        surface=Surface(settings=core.settings, operator=operator, views=views, commands=Commands(commands)),
+        surface_kind=surface_kind,
+        store=core.store,
+        evidence=core.evidence,
+        engine=core.engine,
+        ledger=core.ledger,
+        recovery=TurnRecovery(
+            leases=core.leases, ledger=core.ledger, turns=TurnRepository(core.engine), tasks=core.tasks
+        ),
+        transports=talked_to,
+        health=core.health,
+        session_id=core.ids.new_id("ses"),
+        close_files=(
+            core.trace_file.close,
+            setup_logging(core.home.logs, core.store.writer or "reader", core.masker.mask, health=core.health),
+        ),
+    )
+
+
+def _operator(core: Core, router: Router, trust: FolderTrust) -> RuneOperator:
+    instructions = ProjectInstructions(trust, core.failures)
+    recorder = TurnRecorder(
+        ledger=core.ledger,
+        evidence=core.evidence,
+        conversations=core.conversations,
+        tasks=core.tasks,
+        clock=core.clock,
+        ids=core.ids,
+        estimate=estimate,
+        failures=core.failures,
+        publish=core.trace_file.append,
+    )
+    sessions = Sessions(
+        leases=core.leases,
+        ledger=core.ledger,
+        conversations=core.conversations,
+        tasks=core.tasks,
+        turns=TurnRepository(core.engine),
+        traces=core.traces,
+        evidence=core.evidence,
+        failures=core.failures,
+    )
+    runtime = LocalToolRuntime(
+        broker=ContextBroker(standard_contributors(), estimate, core.failures.degraded),
+        recorder=recorder,
+        clock=core.clock,
+        ids=core.ids,
+        project=instructions.files,
+    )
+    selection = ModelSelection(
+        router=router, windows=WindowBook(core.home.state), memory=available_memory, failures=core.failures
+    )
+    return RuneOperator(
+        settings=lambda: core.settings,
+        sessions=sessions,
+        selection=selection,
+        recorder=recorder,
+        runtime=runtime,
+        conversations=core.conversations,
+        tasks=core.tasks,
+        unread=instructions.unread,
+        mask=core.masker.mask,
+        clock=core.clock,
+        ids=core.ids,
+        failures=core.failures,
+    )

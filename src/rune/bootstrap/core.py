@@ -1,0 +1,163 @@
+"""What everything else rests on: the home, what was set, the journal, what is read from it, what can answer."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from rune.config.load import config_values, load_settings
+from rune.config.settings import Settings
+from rune.errors import ConfigError
+from rune.host.clock import Clock, SystemClock
+from rune.host.ids import IdSource, UlidSource
+from rune.host.paths import Home, device_id, prepare, resolve_home
+from rune.host.secrets import collect_secrets
+from rune.models.embedded import EmbeddedTransport, embedded_installed
+from rune.models.endpoint import ollama_base_url
+from rune.models.model_file import embedded_model_path
+from rune.models.ollama import OllamaTransport
+from rune.models.scripted import ScriptedTransport
+from rune.models.transport import ChatTransport
+from rune.observability.health import SubsystemHealthRegistry
+from rune.observability.inference_trace import TraceFile
+from rune.records.record import Record
+from rune.store.codec import decode_body
+from rune.store.conversation_views import ConversationViews
+from rune.store.conversations import ConversationStateRepository
+from rune.store.durable_store import DurableEventStore
+from rune.store.evidence_store import EvidenceStore
+from rune.store.leases import LeaseBook
+from rune.store.ledger import Ledger
+from rune.store.projections import ProjectionEngine
+from rune.store.tasks import TaskStateRepository, TaskViews
+from rune.store.traces import TraceRepository, TraceViews
+from rune.store.turns import TurnViews
+from rune.text.masking import Masker
+from rune.turn.failures import TurnFailures
+
+VIEWS_VERSION = 1
+
+
+class Core(msgspec.Struct, frozen=True, kw_only=True):
+    """What everything else rests on: the home, what was set, the journal and what is read from it."""
+
+    home: Home
+    settings: Settings
+    clock: Clock
+    ids: IdSource
+    masker: Masker
+    health: SubsystemHealthRegistry
+    failures: TurnFailures
+    evidence: EvidenceStore
+    leases: LeaseBook
+    store: DurableEventStore
+    engine: ProjectionEngine
+    ledger: Ledger
+    conversations: ConversationStateRepository
+    tasks: TaskStateRepository
+    traces: TraceRepository
+    trace_file: TraceFile
+
+
+class _LateSink:
+    """The ledger as the health registry's sink: the ledger is built after it, and reports to it."""
+
+    def __init__(self) -> None:
+        self.ledger: Ledger | None = None
+
+    def offer(self, event_type: str, body: Record, *, partition: str) -> None:
+        """Pass a note on; before there is a ledger it is only counted and logged."""
+        if self.ledger is not None:
+            self.ledger.offer(event_type, body, partition=partition)
+
+
+def open_core(environ: Mapping[str, str], *, read_only: bool, on_rebuild: Callable[[int], None] | None) -> Core:
+    """Open the home for writing, or for reading only. Raises ConfigError, StorageError."""
+    clock = SystemClock()
+    ids = UlidSource(clock)
+    home = resolve_home(environ)
+    prepare(home)
+    settings, unusable = read_settings(home, lenient=read_only)
+    masker = Masker(collect_secrets(environ, config_values(settings)))
+    sink = _LateSink()
+    health = SubsystemHealthRegistry(clock, sink, masker=masker.mask)
+    if unusable is not None:
+        health.record_failure("config", unusable, 1)
+    evidence = EvidenceStore(home.evidence, clock)
+    engine: ProjectionEngine | None = None
+    store = DurableEventStore.open(
+        home.journal,
+        clock=clock,
+        ids=ids,
+        device_id=device_id(home, ids),
+        evidence=evidence,
+        # The views know which ids are stored; they are opened after the journal that they follow.
+        lookup=lambda event_id: engine.lookup(event_id) if engine else None,
+        read_only=read_only,
+    )
+    engine = open_engine(home, store, evidence, lambda error: _note(health, "views", error), on_rebuild)
+    ledger = Ledger(store, engine, clock, ids, report=lambda subsystem, error: _note(health, subsystem, error))
+    sink.ledger = ledger
+    return Core(
+        home=home,
+        settings=settings,
+        clock=clock,
+        ids=ids,
+        masker=masker,
+        health=health,
+        failures=TurnFailures(health.record_failure),
+        evidence=evidence,
+        leases=LeaseBook(home.leases, clock),
+        store=store,
+        engine=engine,
+        ledger=ledger,
+        conversations=ConversationStateRepository(ledger, engine),
+        tasks=TaskStateRepository(ledger, engine, clock, ids),
+        traces=TraceRepository(engine),
+        trace_file=TraceFile(home.state, store.writer or "reader"),
+    )
+
+
+def read_settings(home: Home, *, lenient: bool) -> tuple[Settings, ConfigError | None]:
+    """Return the settings; whoever only reads what is stored gets the defaults when they cannot be used."""
+    try:
+        return load_settings(home.config_file), None
+    except ConfigError as error:
+        if not lenient:
+            raise
+        return Settings(), error
+
+
+def open_engine(
+    home: Home,
+    store: DurableEventStore,
+    evidence: EvidenceStore,
+    report: Callable[[Exception], None],
+    on_progress: Callable[[int], None] | None,
+) -> ProjectionEngine:
+    """Return the views of a journal; they follow it when they are first asked."""
+    projections = (ConversationViews(), TaskViews(), TurnViews(), TraceViews())
+    decode = partial(decode_body, evidence=evidence)
+    return ProjectionEngine(home.views_file(VIEWS_VERSION), store, decode, projections, report, on_progress=on_progress)
+
+
+def reachable_transports(home: Home, settings: Settings, environ: Mapping[str, str]) -> list[ChatTransport]:
+    """Return what can answer, in the order of preference: a scripted model alone where one is named."""
+    if script := environ.get("RUNE_SCRIPTED_MODEL", ""):
+        return [ScriptedTransport.from_file(Path(script))]
+    first_byte, between = settings.model.first_byte_timeout, settings.model.token_timeout
+    named = environ.get("OLLAMA_HOST", "")
+    host = ollama_base_url(named) if named else ollama_base_url(settings.model.host, source="model.host")
+    found: list[ChatTransport] = [OllamaTransport(host, first_byte_timeout=first_byte, token_timeout=between)]
+    path = embedded_model_path(home.models, environ, settings.model.embedded_model)
+    if path is not None and embedded_installed():
+        log = home.logs / "embedded-worker.log"
+        found.append(
+            EmbeddedTransport(path, log_path=log, environ=environ, first_byte_timeout=first_byte, token_timeout=between)
+        )
+    return found
+
+
+def _note(health: SubsystemHealthRegistry, subsystem: str, error: Exception) -> None:
+    health.record_failure(subsystem, error, 2)

@@ -1,0 +1,22 @@
+"""The signals that ask for an end. Imports next to nothing: they count from the first moment on."""
+
+import signal
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def heeded() -> list[signal.Signals]:
+    """Return those that whoever started Rune did not have ignored (nohup, a background job)."""
+    return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def raise_on_signals() -> None:
+    """Let each of them raise KeyboardInterrupt."""
+    for number in heeded():
+        signal.signal(number, signal.default_int_handler)
+
+
+def ignore_signals() -> None:
+    """Ignore them in the last moments, when everything is done and the interpreter lets itself go."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)

@@ -1,0 +1,56 @@
+"""The command line: what it takes, and how it refuses the rest."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rune.cli.arguments import HelpAskedError, parse
+from rune.cli.commands import check_types
+from rune.errors import UsageError
+from rune.records.events import EVENT_KINDS
+
+
+@given(st.lists(st.text(), max_size=4))
+def test_whatever_is_typed_is_understood_or_refused_in_short(arguments: list[str]) -> None:
+    try:
+        parse(arguments)
+    except UsageError as error:
+        assert len(error.message) <= 300
+        assert "--help" in error.hint
+    except HelpAskedError as asked:
+        assert asked.text.startswith("usage: rune")
+
+
+def test_each_command_has_a_help_of_its_own() -> None:
+    for command in (["sessions"], ["sessions", "list"], ["trace"], ["events"], ["models"], ["doctor"], ["canary"]):
+        with pytest.raises(HelpAskedError) as asked:
+            parse([*command, "--help"])
+        assert " ".join(["usage: rune", *command]) in asked.value.text
+
+
+@given(st.integers(1, 100_000))
+def test_a_limit_in_its_range_is_taken(limit: int) -> None:
+    for command in (["events"], ["trace"], ["sessions", "list"]):
+        assert parse([*command, "--limit", str(limit)]).limit == limit
+
+
+@given(st.integers() | st.text())
+def test_a_limit_out_of_its_range_is_refused(limit: int | str) -> None:
+    if str(limit).isascii() and str(limit).isdecimal() and 1 <= int(limit) <= 100_000:
+        return
+    with pytest.raises(UsageError):
+        parse(["events", f"--limit={limit}"])
+
+
+def test_every_registered_event_type_may_be_asked_for() -> None:
+    check_types(list(EVENT_KINDS))
+
+
+def test_an_unknown_type_is_refused_with_those_that_are_near() -> None:
+    with pytest.raises(UsageError) as refused:
+        check_types(["turn.started", "user.mesage"])
+    assert "user.message" in refused.value.hint
+    assert "turn.started" not in refused.value.hint
+    with pytest.raises(UsageError) as refused:
+        check_types(["zzzzzz"])
+    assert all(name in refused.value.hint for name in EVENT_KINDS)
