@@ -68,18 +68,23 @@ def test_two_streams_of_one_writer_keep_their_order(tmp_path: Path) -> None:
 
 
 def test_what_is_given_up_is_not_written_and_the_other_stream_still_is() -> None:
-    with pipe(blocking=False) as (_, stuck), pipe() as (reading, writing):
-        writer = Writer()
-        out, err = StandardStream(stuck, writer), StandardStream(writing, Writer())
+    unread, stuck = os.pipe()
+    ended = threading.Event()
+    with pipe() as (reading, writing):
+        out, err = StandardStream(stuck, Writer()), StandardStream(writing, Writer())
+        out.on_lost = ended.set
         out.write(b"x" * 1_000_000)
-        out.write(b"y")
         assert out.drain(STUCK) is False
         err.write(b"still here")
         out.give_up()
         out.write(b"z")
+        assert out.drain() is True
         assert err.drain(SECONDS)
         assert read(reading, 10) == b"still here"
         assert out.unwritten > 0
+    os.close(unread)
+    assert ended.wait(SECONDS)  # its number may be another file's from now on
+    os.close(stuck)
 
 
 def test_a_slow_reader_is_no_stuck_one() -> None:

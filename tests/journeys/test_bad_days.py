@@ -114,13 +114,32 @@ def test_ctrl_c_at_any_moment_ends_quietly_with_130(shell: Shell) -> None:
     assert len(started) == len(finished)
 
 
-def test_sigterm_ends_a_turn_like_ctrl_c(shell: Shell) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_sigterm_and_a_terminal_that_closes_end_a_turn_like_ctrl_c(shell: Shell, number: signal.Signals) -> None:
     shell.script(LONG)
     running = shell.start("-p", "hello")
     read_until(running.stdout, b"word")
-    running.send_signal(signal.SIGTERM)
+    running.send_signal(number)
     assert end(running).code == 130
     assert shell.events("turn.finished")[0]["body"]["stop_reason"] == "cancelled"
+
+
+def test_a_signal_that_was_ignored_from_outside_stays_ignored(shell: Shell) -> None:
+    shell.script({"text": "one two three", "delay_ms": 100})
+    ignoring = ["/bin/bash", "-c", 'trap "" HUP INT; exec "$@"', "bash", *shell.command("-p", "hello")]
+    with subprocess.Popen(
+        ignoring,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=shell.folder,
+        env=shell.environ,
+    ) as running:
+        first = read_until(running.stdout, b"one")
+        running.send_signal(signal.SIGHUP)
+        running.send_signal(signal.SIGINT)
+        ran = end(running)
+    assert (ran.code, first.decode() + ran.out, ran.err) == (0, "one two three\n", "")
 
 
 def test_a_reader_that_goes_away_ends_the_turn_without_a_traceback(shell: Shell) -> None:

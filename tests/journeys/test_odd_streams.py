@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -46,6 +47,15 @@ def test_a_full_stdout_loses_no_answer(shell: Shell) -> None:
     redirected(shell, ">/dev/full", "-p", "hello")
     assert [event["body"]["content"] for event in shell.events("user.message")] == ["hello"]
     assert len(shell.events("turn.finished")) == 1
+
+
+def test_a_full_stdout_ends_the_turn_at_once(shell: Shell) -> None:
+    shell.script({"text": "one two three", "delay_ms": 20_000})
+    began = time.monotonic()
+    ran = redirected(shell, ">/dev/full", "-p", "hello", "--output-format", "stream-json")
+    assert ran.code == 1
+    assert time.monotonic() - began < 15
+    assert shell.events("turn.finished")[0]["body"]["stop_reason"] == "cancelled"
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "2</dev/null", "2> >(exec <&-)"])
@@ -125,11 +135,3 @@ def test_help_names_every_code(shell: Shell) -> None:
     ran = shell.run("--help")
     assert ran.code == 0
     assert all(f"\n  {code:<5}" in ran.out for code in CODES)
-
-
-def test_where_both_streams_are_one_what_is_said_comes_after_the_answer(shell: Shell) -> None:
-    shell.script({"text": "half of it", "error": "stream_broken"})
-    shown = redirected(shell, "2>&1", "-c", "-p", "hello").out.splitlines()
-    assert "nothing to continue" in shown[0]
-    assert shown[1] == "half of it"
-    assert "is kept" in shown[2]

@@ -144,6 +144,22 @@ def test_a_reader_that_comes_late_gets_every_byte_in_order(shell: Shell) -> None
         assert said(running) == ""
 
 
+def test_where_both_streams_are_one_what_is_said_comes_where_it_belongs(shell: Shell) -> None:
+    answer = " ".join(str(number) for number in range(5000))
+    shell.script({"text": answer, "error": "stream_broken"})
+    with small_pipe() as (reading, writing):
+        running = start(shell, "-c", "-p", "hello", stdout=writing, stderr=writing)
+        os.close(writing)
+        until_full(reading)
+        until_finished(shell)
+        with os.fdopen(os.dup(reading), "rb") as late:
+            shown = late.read().decode().splitlines()
+        assert code_within(running, GRACE) == 1
+    assert "nothing to continue" in shown[0]
+    assert shown[1] == answer
+    assert "is kept" in shown[2]
+
+
 def test_a_pipe_that_does_not_block_gets_every_byte(shell: Shell) -> None:
     answer = " ".join(str(number) for number in range(5000))
     shell.script({"text": answer})

@@ -70,7 +70,7 @@ def _written(code: ExitCode, streams: StandardStreams, output: Output) -> ExitCo
     else:
         if streams.out.unwritten:
             code = ExitCode.INTERRUPTED
-            output.problem("nobody read stdout: the rest of the answer was not written there")
+            output.problem("stdout was given up: the rest of the answer was not written there")
     streams.err.drain(PATIENCE_SECONDS)
     return code
 

@@ -39,7 +39,6 @@ class Writer:
         self._changed = threading.Condition()
         self._waiting: deque[tuple[StandardStream, bytes]] = deque()
         self._busy = False
-        self._taken = 0
         self._thread: threading.Thread | None = None
 
     def append(self, stream: "StandardStream", data: bytes) -> None:
@@ -56,16 +55,9 @@ class Writer:
         """Wait until all of it was written or lost. False when, for `patience` seconds, no reader took anything."""
         with self._changed:
             while self._waiting or self._busy:
-                before = self._taken
-                if not self._changed.wait(patience) and self._taken == before:
+                if not self._changed.wait(patience):
                     return False
             return True
-
-    def drop(self, stream: "StandardStream") -> None:
-        """Forget what waits for a stream. What a write that hangs has in hand goes with the process."""
-        with self._changed:
-            self._waiting = deque(item for item in self._waiting if item[0] is not stream)
-            self._changed.notify_all()
 
     def _run(self) -> None:
         while True:
@@ -97,7 +89,6 @@ class Writer:
                 return error
             view = view[taken:]
             with self._changed:
-                self._taken += taken
                 stream.unwritten -= taken
                 self._changed.notify_all()
         return None
@@ -130,18 +121,16 @@ class StandardStream:
     def lose(self, failure: OSError) -> None:
         """Note that nothing arrives any more, and why."""
         self.lost = failure
-        self._writer.drop(self)
         if (tell := self.on_lost) is not None:
             tell()
 
     def give_up(self) -> None:
-        """Write no more, whatever waits."""
+        """Write no more, whatever waits. What a write that hangs has in hand goes with the process."""
         self._given_up = True
-        self._writer.drop(self)
 
     def drain(self, patience: float | None = None) -> bool:
-        """Wait until all of it was written or lost; see `Writer.drain`."""
-        return self._writer.drain(patience)
+        """Wait until all of it was written or lost; see `Writer.drain`. Given up, there is nothing to wait for."""
+        return self._given_up or self._writer.drain(patience)
 
 
 class StandardStreams:
