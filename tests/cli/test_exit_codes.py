@@ -24,6 +24,7 @@ def test_every_reason_has_a_code_that_help_explains(reason: StopReason) -> None:
         (errors.ModelUnavailableError("x"), 4),
         (errors.ModelNotFoundError("x"), 4),
         (errors.RemoteRefusedError("x"), 4),
+        (errors.CapabilityMissingError("m", "chat"), 4),
         (errors.CancelledEarlyError("x"), 130),
         (errors.StorageUnavailableError("x"), 1),
         (errors.CorruptJournalError("x", file="f", line=1, byte=0), 1),

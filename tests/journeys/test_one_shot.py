@@ -73,7 +73,7 @@ def test_slash_commands_work(shell: Shell) -> None:
     assert "healthy" in shell.run("-p", "/health").out
     assert shell.run("-p", "hello").code == 0
     assert "scripted" in shell.run("-p", "/trace").out
-    assert shell.run("-c", "-p", "/done").out == "done: hello\n"
+    assert shell.run("-p", "/done").out == "done: hello\n"
     assert "started cnv_" in shell.run("-p", "/new").out
     unknown = shell.run("-p", "/helth")
     assert (unknown.code, "/health" in unknown.err) == (2, True)
@@ -168,3 +168,29 @@ def test_a_broken_config_names_file_line_and_key(shell: Shell) -> None:
     assert ran.code == 2
     assert re.search(r"config\.yaml:4.*iteration_budget", ran.err)
     assert "200" in ran.err
+
+
+def test_a_command_is_about_the_newest_conversation_here_and_leaves_stdin_alone(shell: Shell) -> None:
+    shell.script({"text": "yes"})
+    shell.run("-p", "hello")
+    done = shell.run("-p", "/done", stdin=b"what a script reads")
+    assert (done.code, done.out) == (0, "done: hello\n")
+
+
+def test_a_turn_without_an_answer_says_why_where_it_is_shown(shell: Shell) -> None:
+    shell.script({"error": "server"})
+    conversation = shell.run("-p", "hello", "--output-format", "json").json()["conversation_id"]
+    assert "[no answer: failed]" in shell.run("sessions", "show", conversation).out
+
+
+def test_words_without_p_are_met_with_how_to_ask(shell: Shell) -> None:
+    ran = shell.run("Name three rivers")
+    assert (ran.code, 'rune -p "..."' in ran.err) == (2, True)
+
+
+def test_a_broken_config_does_not_lock_anybody_out_of_what_is_stored(shell: Shell) -> None:
+    shell.script({"text": "yes"})
+    shell.run("-p", "hello")
+    (shell.home / "config.yaml").write_text("nonsense: 1\n")
+    ran = shell.run("sessions", "list")
+    assert (ran.code, "hello" in ran.out, "config.yaml" in ran.err) == (0, True, True)

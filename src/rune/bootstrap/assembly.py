@@ -50,6 +50,7 @@ def build(
     operator = _operator(core, router, trust)
     views = Views(
         conversations=core.conversations,
+        turns=TurnRepository(core.engine),
         traces=core.traces,
         evidence=core.evidence,
         leases=core.leases,

@@ -34,6 +34,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         short = message if len(message) <= MESSAGE_LIMIT else message[: MESSAGE_LIMIT - 3] + "..."
+        if message.startswith("argument COMMAND: invalid choice"):
+            raise UsageError(
+                short, hint=f'To ask something: {self.prog} -p "..."; `{self.prog} --help` shows the rest.'
+            )
         raise UsageError(short, hint=f"`{self.prog} --help` shows how it is used.")
 
 
@@ -62,7 +66,7 @@ def _parser() -> _Parser:
     root.add_argument(
         "-c", "--continue", dest="carry_on", action="store_true", help="continue the newest conversation here"
     )
-    root.add_argument("-r", "--resume", metavar="ID", help="continue this conversation (the start of an id will do)")
+    root.add_argument("-r", "--resume", metavar="ID", help="continue this conversation (the end of an id will do)")
     root.add_argument("-m", "--model", help="the model to ask")
     root.add_argument("--max-steps", type=_number(1, 200), metavar="N", help="at most N model calls (1 to 200)")
     root.add_argument("--channel", choices=("task", "chat"), default="task", help="which of the two conversations")

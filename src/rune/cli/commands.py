@@ -88,10 +88,15 @@ async def _session(surface: Surface, output: Output, options: argparse.Namespace
     if options.json:
         output.line(_json([msgspec.to_builtins(message) for message in messages]))
         return
+    ends = await surface.views.ends(conversation_id)
+    answered = {message.turn_id for message in messages if message.role == "assistant"}
     for message in messages:
         broken = "" if message.complete else "  [cut off]"
         output.line(f"{message.ts}  {'you' if message.role == 'user' else message.model or message.role}{broken}")
         output.line(message.content + "\n")
+        if message.role == "user" and message.turn_id not in answered:
+            how = ends.get(message.turn_id)
+            output.line(f"[no answer: {how.value if how else 'the turn is running'}]\n")
 
 
 async def _trace(surface: Surface, output: Output, options: argparse.Namespace) -> ExitCode:

@@ -5,6 +5,7 @@ from enum import IntEnum
 from rune.errors import (
     BusyError,
     CancelledEarlyError,
+    CapabilityMissingError,
     ConfigError,
     LeaseHeldError,
     ModelNotFoundError,
@@ -62,6 +63,7 @@ _BY_ERROR: tuple[tuple[type[RuneError], ExitCode], ...] = (
     (ModelUnavailableError, ExitCode.NO_MODEL),
     (ModelNotFoundError, ExitCode.NO_MODEL),
     (RemoteRefusedError, ExitCode.NO_MODEL),
+    (CapabilityMissingError, ExitCode.NO_MODEL),
 )
 
 

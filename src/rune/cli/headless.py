@@ -93,6 +93,8 @@ class _Continued:
 
 async def _run_command(surface: Surface, request: HeadlessRequest, output: Output) -> ExitCode:
     conversation_id = await _Continued(surface, request, output).find()
+    if conversation_id is None:  # a command is about what is there: the newest conversation here
+        conversation_id, _ = await surface.views.latest_free(request.folder, request.channel)
     call = CommandCall(argument="", folder=request.folder, channel=request.channel, conversation_id=conversation_id)
     result = await surface.commands.run(request.text, call)
     output.line(result.text if request.output_format == "text" else _command_json(result.data))
@@ -211,8 +213,10 @@ class _Show:
 
     def _closing(self, closed: TurnClosed) -> None:
         if closed.error:
-            kept = " What came is kept." if closed.answer and not closed.complete else ""
-            self._output.problem(closed.error + kept, closed.hint)
+            kept = ". What came is kept." if closed.answer and not closed.complete else ""
+            self._output.problem(closed.error.removesuffix(".") + kept if kept else closed.error, closed.hint)
+        elif closed.stop_reason == "cancelled" and not closed.answer:
+            self._output.problem("interrupted before the answer began; your message is kept")
         elif closed.stop_reason != "answered":
             self._output.problem(_STOPPED.get(closed.stop_reason.value, closed.stop_reason.value))
 

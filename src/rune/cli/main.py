@@ -18,6 +18,8 @@ from rune.errors import RuneError, UsageError
 from rune.host.paths import storable_path
 from rune.version import __version__
 
+REBUILD_NOTED = 5_000
+
 
 def run(arguments: Sequence[str], closed: frozenset[int] = frozenset()) -> int:
     """Run one command line and write all it says; returns the exit code.
@@ -92,11 +94,13 @@ def _dispatch(options: argparse.Namespace, output: Output, interrupts: Interrupt
 
 def _prompt(options: argparse.Namespace, output: Output, interrupts: Interrupts) -> ExitCode:
     from rune.cli.headless import HeadlessRequest, run_headless
+    from rune.surface.commands.registry import Commands
 
     if options.carry_on and options.resume is not None:
         raise UsageError("-c and -r cannot be used together", hint="-r names the conversation; -c takes the newest.")
     typed: str = options.prompt or ""
-    piped = read_piped(output.note)
+    # A command takes nothing from stdin: in a script that is the script's own.
+    piped = "" if Commands.is_command(typed) else read_piped(output.note)
     text = "\n\n".join(part for part in (typed, piped) if part.strip())
     if not text:
         raise UsageError("there is no message", hint='Say what you want: rune -p "..."')
@@ -116,7 +120,7 @@ def _prompt(options: argparse.Namespace, output: Output, interrupts: Interrupts)
     async def answer(services: Services) -> ExitCode:
         return await run_headless(services.surface, request, output, interrupts)
 
-    return _with_services(answer, "headless", interrupts)
+    return _with_services(answer, "headless", interrupts, output)
 
 
 def _command(options: argparse.Namespace, output: Output, interrupts: Interrupts) -> ExitCode:
@@ -140,9 +144,11 @@ def _command(options: argparse.Namespace, output: Output, interrupts: Interrupts
     from rune.bootstrap import Services
 
     async def show(services: Services) -> ExitCode:
+        for row in services.health.snapshot():
+            output.note(f"rune: {row.subsystem}: {row.last_error}")
         return await commands.show(services.surface, options, output, _here)
 
-    return _with_services(show, "command", interrupts)
+    return _with_services(show, "command", interrupts, output)
 
 
 def _as_text(argument: str) -> str:
@@ -159,14 +165,21 @@ def _here() -> str:
         raise UsageError(f"the current folder {problem}", hint="Go to another one with cd.") from error
 
 
-def _with_services(work: Callable[..., Awaitable[ExitCode]], kind: str, interrupts: Interrupts) -> ExitCode:
+def _with_services(
+    work: Callable[..., Awaitable[ExitCode]], kind: str, interrupts: Interrupts, output: Output
+) -> ExitCode:
     from rune.bootstrap import Services, build
+
+    def rebuilding(events: int) -> None:
+        if events % REBUILD_NOTED < REBUILD_NOTED // 10:
+            output.note(f"rune: reading the journal anew, {events:,} events so far ...")
 
     async def main() -> ExitCode:
         services: Services | None = None
         try:
             with interrupts.work():
-                services = build(os.environ, surface_kind="headless" if kind == "headless" else "command")
+                surface_kind = "headless" if kind == "headless" else "command"
+                services = build(os.environ, surface_kind=surface_kind, on_rebuild=rebuilding)
                 await services.start()
                 return await work(services)
         finally:

@@ -41,8 +41,9 @@ class ConversationMessageRecord(Record, frozen=True, kw_only=True):
 
 
 class ConversationRecord(Record, frozen=True, kw_only=True):
-    """A conversation; body of `conversation.created`. `prefix` is the evidence id of the frozen
-    prefix; `folder` the real path in which it was started; `title` the first line of its first message.
+    """A conversation; body of `conversation.created`. `prefix` is the evidence id of the frozen prefix;
+    `folder` where it was started, as `host.paths.storable_path` writes it; `title` the first line of its
+    first message.
     """
 
     schema_version: int = 1

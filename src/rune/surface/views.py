@@ -16,10 +16,12 @@ from rune.records.envelope import EventEnvelope
 from rune.records.messages import Channel, ConversationMessageRecord
 from rune.records.session import LeaseHolder
 from rune.records.traces import InferenceTraceRecord
+from rune.records.turns import StopReason
 from rune.store.conversations import Conversation, ConversationStateRepository
 from rune.store.evidence_store import Evidence
 from rune.store.leases import LeaseBook
 from rune.store.traces import TraceRepository
+from rune.store.turns import TurnRepository
 
 
 class Views:
@@ -29,6 +31,7 @@ class Views:
         self,
         *,
         conversations: ConversationStateRepository,
+        turns: TurnRepository,
         traces: TraceRepository,
         evidence: Evidence,
         leases: LeaseBook,
@@ -37,6 +40,7 @@ class Views:
         recent_events: Callable[[Sequence[str], int], Iterator[EventEnvelope]],
     ) -> None:
         self._conversations = conversations
+        self._turns = turns
         self._traces = traces
         self._evidence = evidence
         self._leases = leases
@@ -74,6 +78,10 @@ class Views:
     async def transcript(self, conversation_id: str) -> Sequence[ConversationMessageRecord]:
         """Return all messages of a conversation, oldest first."""
         return await self._conversations.messages(conversation_id)
+
+    async def ends(self, conversation_id: str) -> dict[str, StopReason | None]:
+        """Return how each turn of a conversation ended, by turn id; None for one that runs."""
+        return {turn.id: turn.stop_reason for turn in await self._turns.turns(conversation_id)}
 
     async def traces(self, *, conversation_id: str | None = None, limit: int = 20) -> Sequence[InferenceTraceRecord]:
         """Return the newest traces first."""

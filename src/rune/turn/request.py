@@ -8,9 +8,9 @@ from rune.records.messages import Channel, Provenance
 class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One message and where it belongs.
 
-    `conversation_id` None starts a conversation. `folder` is the real path in which the person is.
-    `model` None leaves the choice to conversation, config and router. `max_steps` None: as configured.
-    `provenance` is `piped` when any of the text came from a pipe.
+    `conversation_id` None starts a conversation. `folder` is where the person is: the storable text of its
+    real path (`host.paths.storable_path`). `model` None leaves the choice to conversation, config and
+    router. `max_steps` None: as configured. `provenance` is `piped` when any of the text came from a pipe.
     """
 
     text: str

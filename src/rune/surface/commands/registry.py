@@ -50,7 +50,7 @@ class Commands:
 
     async def run(self, line: str, call: CommandCall) -> CommandResult:
         """Run `/name argument`. Raises UsageError for an unknown name, naming a near one."""
-        name, _, argument = line.strip().removeprefix("/").partition(" ")
+        name, argument = [*line.removeprefix("/").split(maxsplit=1), "", ""][:2]
         command = self.by_name.get(name)
         if command is None:
             near = get_close_matches(name, self.by_name, n=1)
