@@ -3,7 +3,7 @@
 import asyncio
 import json
 import resource
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 
 from rune.errors import CancelledEarlyError, StreamBrokenError
 from rune.models.scripted import ScriptedTransport, breaks, says
+from rune.models.transport import ChatChunk, ChatRequest
 from rune.models.transport import TextDelta as Text
 from rune.records.turns import StopReason, TurnRecord
 from rune.store.ledger import Draft
@@ -203,3 +204,28 @@ async def test_a_broken_answer_stays_in_the_prompt_of_the_next_turn_as_it_was_se
         await it.say("three?", first.conversation_id)
         reuse = [trace.prefix_reuse for trace in await it.services.surface.views.traces(limit=3)]
         assert reuse == [1.0, 1.0, None]
+
+
+async def test_a_burst_of_tokens_lets_others_have_their_turn(home: Path) -> None:
+    ticks, seen = 0, list[int]()
+
+    class Burst(ScriptedTransport):
+        """Gives all its words without a pause, and notes how far the others are at each."""
+
+        async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatChunk]:
+            async for chunk in super().chat(request):
+                seen.append(ticks)
+                yield chunk
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0)
+            ticks += 1
+
+    async with rig(home, [], model=Burst([[*[Text("word ")] * 50_000, says("")[-1]]])) as it:
+        ticking = asyncio.create_task(tick())
+        closed = await it.say()
+        ticking.cancel()
+    assert len(closed.answer) == 250_000
+    assert seen[-1] > seen[0]

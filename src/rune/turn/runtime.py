@@ -1,5 +1,6 @@
 """The loop of a turn: ask the broker, ask the model, act, record; readable on one screen."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
@@ -30,6 +31,8 @@ from rune.turn.session import Session
 # The longest answer, in characters: all that the window could hold, and never less than a long text.
 CHARACTERS_A_TOKEN = 8
 LEAST_LIMIT = 1_000_000
+
+BREATH_SECONDS = 0.004
 
 
 class LocalToolRuntime:
@@ -100,7 +103,7 @@ class LocalToolRuntime:
             options=LoadOptions(num_ctx=run.num_ctx),
             estimated=capsule.estimated,
         )
-        started = self._clock.monotonic()
+        started = breath = self._clock.monotonic()
         try:
             async with aclosing(run.transport.chat(request)) as chunks:
                 async for chunk in chunks:
@@ -108,6 +111,10 @@ class LocalToolRuntime:
                         run.first_token_ms = self._since(started)
                     if (done := self._take(flight, run, answer, chunk)) is not None:
                         return done
+                    if self._clock.monotonic() - breath > BREATH_SECONDS:
+                        # A burst of tokens comes without a pause; keys, signals and painting must get their turn.
+                        await asyncio.sleep(0)
+                        breath = self._clock.monotonic()
         finally:
             run.latency_ms = (run.latency_ms or 0) + self._since(started)
         raise ProtocolError(f"{run.info.provider} ended its stream without an end or an error")
