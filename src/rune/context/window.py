@@ -5,8 +5,6 @@ a choice is kept in `windows.json` and changes only when the person sets another
 the server turns out to have given less.
 """
 
-import fcntl
-import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +13,8 @@ from typing import Final
 import msgspec
 
 from rune.context.budget import MIN_TOOL_WINDOW
-from rune.host.files import PRIVATE_FILE, private_folder, replace_file
+from rune.host.files import private_folder, replace_file
+from rune.host.small_files import locked
 from rune.models.transport import ModelInfo
 
 UNDISCOVERED: Final = 8192
@@ -129,12 +128,8 @@ class WindowBook:
     def _locked(self) -> Generator[None]:
         # Read, choose and replace belong together; the file itself is replaced, so the lock is another one.
         private_folder(self._lock.parent)
-        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with locked(self._lock):
             yield
-        finally:
-            os.close(descriptor)
 
     def _read(self) -> tuple[_Windows, str]:
         """Return the kept windows, and what was wrong with the file if it has to be begun anew."""

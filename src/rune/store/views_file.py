@@ -4,7 +4,6 @@ Nothing in it is the truth: whatever is wrong with the file (gone, damaged, of a
 answer is a new one, filled from the journal.
 """
 
-import fcntl
 import os
 import secrets
 import threading
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import apsw
 
 from rune.errors import DamagedViewsError, StorageUnavailableError
+from rune.host.small_files import locked
 from rune.store.failures import unavailable
 
 # How long a writer waits for another process's transaction (at most 500 events: some milliseconds).
@@ -202,11 +202,5 @@ class ViewsFile:
     @contextmanager
     def _creating(self) -> Generator[None, None, None]:
         """Let one thread of one process look at the file and make it."""
-        lock = self.path.with_suffix(".lock")
-        with translated(self.path):
-            descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                yield
-            finally:
-                os.close(descriptor)
+        with translated(self.path), locked(self.path.with_suffix(".lock")):
+            yield
