@@ -12,11 +12,11 @@ from rune.context.render import (
     grown,
     message_json,
     prefix_reuse,
-    sendable_text,
     system_json,
     tools_json,
 )
 from rune.records.tools import ToolCall
+from rune.text.storable import storable
 from tests.context.talk import READ_FILE, Writer
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
@@ -87,7 +87,7 @@ def test_a_tail_cannot_end_its_own_marks() -> None:
 def test_a_lone_surrogate_becomes_the_replacement_character() -> None:
     message = Writer().user("a\ud800b\udfff\ud83d\ude00")
     assert json.loads(message_json(message, "ollama"))["content"] == "a\ufffdb\ufffd\ufffd\ufffd"
-    assert sendable_text("plain \U0001f600") == "plain \U0001f600"
+    assert storable("plain \U0001f600") == "plain \U0001f600"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_any_text_anywhere_gives_json_of_one_form(text: str, thinking: str, key:
     message = Writer().message("assistant", text, calls=[call], thinking=thinking)
     data = message_json(message, dialect)
     decoded = json.loads(data.decode("utf-8"))
-    assert decoded["content"] == sendable_text(text)
+    assert decoded["content"] == storable(text)
     # Compact and not escaped: writing the decoded value again gives the same bytes.
     assert json.dumps(decoded, ensure_ascii=False, separators=(",", ":")).encode() == data
 

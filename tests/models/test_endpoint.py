@@ -1,7 +1,7 @@
 import pytest
 
 from rune.errors import ConfigError
-from rune.models.endpoint import Locality, is_loopback, is_private, locality, ollama_base_url
+from rune.models.endpoint import Locality, is_loopback, locality, ollama_base_url
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_a_password_in_an_address_is_not_repeated() -> None:
 def test_an_address_is_loopback_private_or_remote(host: str, where: Locality) -> None:
     url = f"http://{host}:11434/x"
     assert locality(url) == where
-    assert (is_loopback(url), is_private(url)) == (where == "loopback", where == "private")
+    assert is_loopback(url) == (where == "loopback")

@@ -15,6 +15,7 @@ from rune.records.events import EVENT_KINDS, Event
 from rune.records.messages import ConversationMessageRecord
 from rune.store import codec
 from rune.store.evidence_store import MemoryEvidenceStore
+from rune.text.storable import storable
 from tests.fakes.clock import CountedClock
 from tests.fakes.ids import CountedIds
 from tests.store.samples import CONVERSATION, DEVICE, MOMENT, ended, message, said
@@ -101,7 +102,7 @@ def test_a_golden_line_read_and_sealed_again_is_the_same_bytes() -> None:
 
 @given(any_text)
 def test_any_text_is_storable_and_what_is_storable_reads_back(text: str) -> None:
-    kept = codec.storable(text)
+    kept = storable(text)
     event = said(CountedIds(), kept)
     source = evidence()
     source.put(codec.prepare(event).body, source="test")
@@ -117,7 +118,7 @@ def test_text_is_refused_exactly_when_it_holds_a_surrogate(text: str) -> None:
         with pytest.raises(UnstorableValueError):
             codec.prepare(said(CountedIds(), text))
     else:
-        assert codec.storable(text) == text
+        assert storable(text) == text
         codec.prepare(said(CountedIds(), text))
 
 

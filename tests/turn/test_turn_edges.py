@@ -229,3 +229,13 @@ async def test_a_burst_of_tokens_lets_others_have_their_turn(home: Path) -> None
         ticking.cancel()
     assert len(closed.answer) == 250_000
     assert seen[-1] > seen[0]
+
+
+async def test_text_that_no_utf_8_can_hold_is_made_storable_on_its_way_in(home: Path) -> None:
+    async with rig(home, [[Text("half \udfff"), says("")[-1]], [StreamBrokenError("odd \ud800")], says("yes")]) as it:
+        closed = await it.say("a \ud800 b")
+        assert (closed.stop_reason, closed.answer) == (StopReason.ANSWERED, "half \ufffd")
+        failed = await it.say("c", closed.conversation_id)
+        assert (failed.stop_reason, failed.error) == (StopReason.FAILED, "odd \ufffd")
+        await it.say("d", closed.conversation_id)
+        assert sent(it) == ["a \ufffd b", "half \ufffd", "c", "d"]

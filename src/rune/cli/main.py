@@ -86,7 +86,8 @@ def _dispatch(options: argparse.Namespace, output: Output, interrupts: Interrupt
             raise UsageError(f"-p and the command {options.command!r} cannot be used together")
         return _command(options, output, interrupts)
     if options.prompt is None and is_terminal():
-        output.note(usage())
+        for line in usage().splitlines():
+            output.note(line)
         output.note('rune: the app does not exist yet; ask with `rune -p "..."` (`rune --help` shows more)')
         return ExitCode.USAGE
     return _prompt(options, output, interrupts)

@@ -6,7 +6,7 @@ from typing import cast
 import msgspec
 
 from rune.context.blocks import AssemblyRequest, ContributionBlock, Contributor
-from rune.context.render import is_sendable
+from rune.text.storable import is_storable
 
 RecordFailure = Callable[[str, BaseException], None]
 
@@ -65,7 +65,7 @@ def _checked_block(name: str, block: object) -> ContributionBlock:
         raise MalformedContributionError(f"{name} returned a block named {block.name!r}")
     if block.placement not in {"prefix", "tail"}:
         raise MalformedContributionError(f"{name} wants the place {block.placement!r}, which is for messages")
-    if not block.content or not is_sendable(block.content):
+    if not block.content or not is_storable(block.content):
         what = "a lone surrogate in its" if block.content else "no"
         raise MalformedContributionError(f"{name} returned a block with {what} content")
     return block

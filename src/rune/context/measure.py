@@ -6,9 +6,10 @@ from functools import lru_cache
 
 import msgspec
 
-from rune.context.render import arguments_json, evidence_id, message_json, message_text, sendable_text
+from rune.context.render import arguments_json, evidence_id, message_json, message_text
 from rune.records.messages import ConversationMessageRecord
 from rune.records.traces import Dialect, RecipeMessage
+from rune.text.storable import storable
 
 # What a chat template puts around things, in tokens. Estimated on ChatML, Llama 3 and Mistral templates
 # and rounded up: marks and role of a message, marks of a call, the lines that introduce tools, and the
@@ -73,10 +74,10 @@ class Measure:
         # Text is measured as the model reads it, not as JSON escapes it.
         parts = [message_text(record)]
         if record.role == "assistant":
-            parts.append(sendable_text(record.thinking))
-            parts.extend(f"{sendable_text(call.name)} {arguments_json(call)}" for call in record.tool_calls)
+            parts.append(storable(record.thinking))
+            parts.extend(f"{storable(call.name)} {arguments_json(call)}" for call in record.tool_calls)
         elif record.role == "tool":
-            parts.append(sendable_text(record.tool_name))
+            parts.append(storable(record.tool_name))
         tokens = self._estimate("\n".join(part for part in parts if part)) + PER_MESSAGE
         tokens += PER_CALL * len(record.tool_calls)
         recipe = RecipeMessage(message_id=record.id, rendering=evidence_id(data))

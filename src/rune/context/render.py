@@ -17,28 +17,18 @@ from collections.abc import Iterable, Sequence
 from rune.records.messages import ConversationMessageRecord
 from rune.records.tools import ToolCall, ToolSchema
 from rune.records.traces import Dialect
+from rune.text.storable import storable
 
 TAIL_OPEN = "<recalled>"
 TAIL_CLOSE = "</recalled>"
 CUT_OFF = "[cut off]"
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _TAIL_MARKS = re.compile(r"<(/?)(?=recalled>)")
 
 
 def evidence_id(content: bytes) -> str:
     """Return the id under which evidence with that content is kept: `sha256:` and 64 hex digits."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def sendable_text(text: str) -> str:
-    """Return the text with each surrogate, which no UTF-8 can hold, replaced by U+FFFD."""
-    return _SURROGATES.sub("\ufffd", text)
-
-
-def is_sendable(text: str) -> bool:
-    """Say whether the text can be sent as it is."""
-    return _SURROGATES.search(text) is None
 
 
 def system_text(contents: Iterable[str]) -> str:
@@ -55,18 +45,18 @@ def message_text(message: ConversationMessageRecord) -> str:
     """Return a message's text as the model reads it: a tail between marks before the person's words, a
     broken-off answer with a line that says so. Marks inside a tail are disarmed.
     """
-    text = sendable_text(message.content)
+    text = storable(message.content)
     if message.role == "assistant" and not message.complete:
         return f"{text}\n{CUT_OFF}"
     if message.role == "user" and message.tail:
-        tail = _TAIL_MARKS.sub(r"<\\\1", sendable_text(message.tail))
+        tail = _TAIL_MARKS.sub(r"<\\\1", storable(message.tail))
         return f"{TAIL_OPEN}\n{tail}\n{TAIL_CLOSE}\n\n{text}"
     return text
 
 
 def arguments_json(call: ToolCall) -> str:
     """Return a call's arguments as JSON with sorted keys. Raises ValueError for a number that JSON lacks."""
-    return sendable_text(_dumps(call.arguments, sort_keys=True))
+    return storable(_dumps(call.arguments, sort_keys=True))
 
 
 def message_json(message: ConversationMessageRecord, dialect: Dialect) -> bytes:
@@ -77,20 +67,20 @@ def message_json(message: ConversationMessageRecord, dialect: Dialect) -> bytes:
     if message.role == "assistant":
         if message.thinking:
             key = "thinking" if dialect == "ollama" else "reasoning_content"
-            members.append(f'"{key}":{_dumps(sendable_text(message.thinking))}')
+            members.append(f'"{key}":{_dumps(storable(message.thinking))}')
         if message.tool_calls:
             calls = (_call_json(call, index, dialect) for index, call in enumerate(message.tool_calls))
             members.append(f'"tool_calls":[{",".join(calls)}]')
     elif message.role == "tool":
         if dialect == "ollama":
-            members.append(f'"tool_name":{_dumps(sendable_text(message.tool_name))}')
-        members.append(f'"tool_call_id":{_dumps(sendable_text(message.tool_call_id))}')
+            members.append(f'"tool_name":{_dumps(storable(message.tool_name))}')
+        members.append(f'"tool_call_id":{_dumps(storable(message.tool_call_id))}')
     return f"{{{','.join(members)}}}".encode()
 
 
 def system_json(text: str) -> bytes:
     """Return the system message as a JSON object; both dialects write it alike."""
-    return f'{{"role":"system","content":{_dumps(sendable_text(text))}}}'.encode()
+    return f'{{"role":"system","content":{_dumps(storable(text))}}}'.encode()
 
 
 def tools_json(tools: Sequence[ToolSchema]) -> str:
@@ -105,7 +95,7 @@ def tools_json(tools: Sequence[ToolSchema]) -> str:
         }
         for tool in tools
     )
-    return f"[{','.join(sendable_text(_dumps(function)) for function in functions)}]"
+    return f"[{','.join(storable(_dumps(function)) for function in functions)}]"
 
 
 def array_json(messages: Iterable[bytes]) -> bytes:
@@ -149,7 +139,7 @@ def _common_prefix(left: bytes, right: bytes) -> int:
 
 def _call_json(call: ToolCall, index: int, dialect: Dialect) -> str:
     arguments = arguments_json(call)
-    call_id, name = _dumps(sendable_text(call.id)), _dumps(sendable_text(call.name))
+    call_id, name = _dumps(storable(call.id)), _dumps(storable(call.name))
     if dialect == "ollama":
         return f'{{"id":{call_id},"function":{{"index":{index},"name":{name},"arguments":{arguments}}}}}'
     # OpenAI's protocol wants the arguments as text that holds JSON.

@@ -6,19 +6,18 @@ import os
 import secrets
 import signal
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
-from rune.errors import ModelUnavailableError
+from rune.errors import ModelUnavailableError, StorageUnavailableError
+from rune.host.paths import runtime_dir
 from rune.models.embedded_worker import WorkerOrder
 
 INSTALL_HINT = 'Run `pip install "rune-local[embedded]"`.'
 
-_LONGEST_SOCKET = 107  # bytes of sun_path on Linux, without its closing zero
 _GRACE = 1.0
 _LOG_BYTES = 10 * 1024 * 1024
 _LOG_FILES = 3
@@ -159,19 +158,13 @@ async def _give_order(process: asyncio.subprocess.Process, launch: Launch, worke
 
 
 def _new_socket(environ: Mapping[str, str]) -> Path:
-    """Return a socket's path in a fresh 0700 folder, short enough to be bound."""
-    last_resort = "/tmp"  # noqa: S108 - mkdtemp makes an own 0700 folder in it
-    for place in (environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), last_resort):
-        if not place or len(os.fsencode(place)) > _LONGEST_SOCKET - len("/rune-12345678/llm.sock"):
-            continue
-        try:
-            return Path(tempfile.mkdtemp(prefix="rune-", dir=place)) / "llm.sock"
-        except OSError:
-            continue
-    raise ModelUnavailableError(
-        "no folder can be made for the embedded model's socket",
-        hint="Set XDG_RUNTIME_DIR or TMPDIR to a folder of your own with a short path.",
-    )
+    """Return a socket's path in a fresh folder of this user's own, short enough to be bound."""
+    try:
+        return runtime_dir(environ) / "llm.sock"
+    except StorageUnavailableError as error:
+        raise ModelUnavailableError(
+            f"no folder can be made for the embedded model's socket: {error.message}", hint=error.hint
+        ) from error
 
 
 def _remove(socket: Path) -> None:

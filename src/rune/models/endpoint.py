@@ -78,11 +78,6 @@ def is_loopback(url: str) -> bool:
     return locality(url) == "loopback"
 
 
-def is_private(url: str) -> bool:
-    """Whether `url` is in a network of one's own, but not this machine."""
-    return locality(url) == "private"
-
-
 def _host_and_port(authority: str, text: str, source: str) -> tuple[str, str]:
     """Split an authority; the host comes back as it stands in a URL, the port as it was written."""
     if authority.startswith("["):

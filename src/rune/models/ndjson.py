@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NoReturn, cast
 
 from rune.errors import ProtocolError
+from rune.text.storable import storable
 
 LINE_CAP: Final = 16 * 1024 * 1024
 DEPTH_CAP: Final = 100
@@ -17,7 +18,6 @@ DEPTH_CAP: Final = 100
 _BOM: Final = b"\xef\xbb\xbf"
 _SHOWN: Final = 120
 _LARGEST_INTEGER: Final = 2.0**63
-_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 
 class LineSplitter:
@@ -149,17 +149,13 @@ def _children(value: object) -> Iterable[Any]:
 
 def _without_surrogates(fields: dict[str, Any]) -> dict[str, Any]:
     """Copy a value that is at most `DEPTH_CAP` deep."""
-    return {_clean_text(key): _clean(value) for key, value in fields.items()}
+    return {storable(key): _clean(value) for key, value in fields.items()}
 
 
 def _clean(value: object) -> Any:  # noqa: ANN401 - a JSON value
     if isinstance(value, str):
-        return _clean_text(value)
+        return storable(value)
     if (fields := as_object(value)) is not None:
         return _without_surrogates(fields)
     items = as_list(value)
     return value if items is None else [_clean(item) for item in items]
-
-
-def _clean_text(text: str) -> str:
-    return "".join(_REPLACEMENT if "\ud800" <= char <= "\udfff" else char for char in text)

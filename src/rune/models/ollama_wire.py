@@ -75,10 +75,6 @@ class AnswerDecoder:
         self._anything = False
         self.done = False
 
-    def narrow(self, window: int) -> None:
-        """Take note of the window that the loaded model really has, in tokens."""
-        self._window = min(self._window, window)
-
     def read(self, line: bytes, number: int) -> Iterator[ChatChunk]:
         """Give the chunks of one line; `number` is its own, 1-based. A blank line says nothing.
 

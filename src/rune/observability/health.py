@@ -1,7 +1,6 @@
 """Which part failed, how badly, and whether it works again (spine.md, Failure semantics)."""
 
 import logging
-import re
 import threading
 from typing import Literal, Protocol
 
@@ -11,12 +10,12 @@ from rune.host.clock import Clock
 from rune.records.events import BackgroundFailed, CapabilityFailed
 from rune.records.record import Record
 from rune.records.times import rfc3339
+from rune.text.storable import storable
 
 # 0: the answer itself failed. 1: the turn went on without a contribution. 2: background work failed.
 Tier = Literal[0, 1, 2]
 
 TEXT_LIMIT = 300
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _log = logging.getLogger(__name__)
 # Until `setup_logging`, and without it, a record goes nowhere: logging's last resort is the terminal.
 logging.getLogger("rune").addHandler(logging.NullHandler())
@@ -148,7 +147,7 @@ class SubsystemHealthRegistry:
             except Exception as broken:  # noqa: BLE001 - as above; unmasked text must not get out either
                 self._count("masking", type(broken).__name__, 2, "")
                 text = "(not shown: masking failed)"
-        return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text[:TEXT_LIMIT])
+        return storable(text[:TEXT_LIMIT])
 
     def _now(self) -> str:
         try:

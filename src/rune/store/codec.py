@@ -34,7 +34,6 @@ _TO_BODY = len(_CRC_KEY) + 8 + len(_BODY_KEY)
 _HASH_PREFIX = "sha256:"
 _ENCODE = json.JSONEncoder(sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 _ENVELOPE = msgspec.json.Decoder(EventEnvelope)
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 _ERASED = re.compile(rb'\{"erased":"(evt_[0-9a-z]{26})"\}')
 _BODY_DECODERS = {name: msgspec.json.Decoder(kind.body) for name, kind in EVENT_KINDS.items() if kind.body is not None}
@@ -112,14 +111,6 @@ def digest(data: bytes) -> str:
 def is_digest(text: str) -> bool:
     """Say whether `text` has the shape of a digest."""
     return _SHA256.fullmatch(text) is not None
-
-
-def storable(text: str) -> str:
-    """Return the text with each surrogate code point (as in a file name that is not UTF-8) as U+FFFD.
-
-    JSON has no form for a lone one, and two that happen to stand side by side would read back as another character.
-    """
-    return _SURROGATES.sub("\ufffd", text)
 
 
 def chain_of(head: bytes) -> str:

@@ -1,6 +1,5 @@
 """Checks each part for real and says how to mend it; shows no content, only states."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
@@ -55,8 +54,3 @@ def report(findings: Sequence[Finding]) -> CommandResult:
         data={"version": 1, "findings": [msgspec.to_builtins(finding) for finding in findings]},
         ok=all(finding.state != "broken" for finding in findings),
     )
-
-
-async def in_thread(look: Callable[[], Finding]) -> Finding:
-    """Run a blocking check off the event loop."""
-    return await asyncio.to_thread(look)

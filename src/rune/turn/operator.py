@@ -17,6 +17,7 @@ from rune.records.times import rfc3339
 from rune.records.turns import StopReason
 from rune.store.conversations import ConversationStateRepository
 from rune.store.tasks import TaskStateRepository
+from rune.text.storable import storable
 from rune.turn.engine import TurnEngine
 from rune.turn.events import Notice, TurnClosed, TurnEvent, TurnOpened
 from rune.turn.failures import TurnFailures
@@ -79,10 +80,11 @@ class RuneOperator:
         token = CancelToken()
 
         async def drive(emit: Callable[[TurnEvent], None]) -> TurnClosed:
-            text = self._mask(request.text)
+            typed = storable(request.text)
+            text = self._mask(typed)
             flight = Flight(
                 request=msgspec.structs.replace(request, text=text),
-                masked=text != request.text,
+                masked=text != typed,
                 settings=settings,
                 turn_id=turn_id,
                 emit=emit,

@@ -6,6 +6,7 @@ import msgspec
 
 from rune.errors import ContextOverflowError, ContextTruncatedError, ModelError, RuneError
 from rune.records.turns import StopReason
+from rune.text.storable import storable
 from rune.turn.flight import Flight
 
 
@@ -51,4 +52,6 @@ def failed(error: BaseException, *, partial: bool) -> Outcome:
             reason = StopReason.BUG
     message = error.message if isinstance(error, RuneError) else f"unexpected {type(error).__name__}: {error}"
     hint = error.hint if isinstance(error, RuneError) else "This is a defect of Rune; the log holds its traceback."
-    return Outcome(reason=reason, error=message, error_type=type(error).__name__, hint=hint, exception=error)
+    return Outcome(
+        reason=reason, error=storable(message), error_type=type(error).__name__, hint=storable(hint), exception=error
+    )

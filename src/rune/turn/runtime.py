@@ -22,6 +22,7 @@ from rune.models.transport import (
 )
 from rune.records.messages import ConversationMessageRecord
 from rune.records.turns import StopReason
+from rune.text.storable import storable
 from rune.turn import events as shown
 from rune.turn.flight import Answer, Flight, ModelRun, uninterrupted
 from rune.turn.limits import Stop, decide
@@ -121,11 +122,13 @@ class LocalToolRuntime:
 
     def _take(self, flight: Flight, run: ModelRun, answer: Answer, chunk: ChatChunk) -> CompletionReason | None:
         match chunk:
-            case TextDelta(text=text):
+            case TextDelta(text=given):
+                text = storable(given)
                 answer.text.append(text)
                 answer.size += len(text)
                 flight.emit(shown.TextDelta(turn_id=flight.turn_id, text=text))
-            case ThinkingDelta(text=text):
+            case ThinkingDelta(text=given):
+                text = storable(given)
                 answer.thinking.append(text)
                 answer.size += len(text)
                 flight.emit(shown.ThinkingDelta(turn_id=flight.turn_id, text=text))
