@@ -90,7 +90,7 @@ class LeaseHeldError(StorageError):
         when = f" since {since}" if since else ""
         super().__init__(
             f"conversation {conversation_id} is open in {who}{when}",
-            hint="Close it there, or start another one with `rune -p` without -c or -r.",
+            hint="Close it there, or start another conversation.",
         )
         self.conversation_id = conversation_id
         self.pid = pid

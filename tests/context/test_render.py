@@ -128,7 +128,11 @@ def test_growing_keeps_every_byte_but_the_closing_bracket() -> None:
     assert grown(first, []) == first
 
 
-@given(left=st.binary(max_size=40), right=st.binary(max_size=40), shared=st.binary(min_size=1, max_size=40))
+# A request ends with its only closing bracket outside of strings; bytes that look like another one would be none.
+_OPEN = st.binary(max_size=40).map(lambda raw: raw.replace(b"]", b"["))
+
+
+@given(left=_OPEN, right=_OPEN, shared=_OPEN.filter(bool))
 def test_reuse_is_the_share_of_the_last_request_that_comes_again(left: bytes, right: bytes, shared: bytes) -> None:
     earlier, later = shared + left, shared + right
     common = next(

@@ -107,6 +107,7 @@ def test_a_right_file_that_somebody_put_there_is_checked_and_used(tmp_path: Path
         (_PINNED.member, b"", "does not hold the expected model"),
         ("tiny_model/other.gguf", _CONTENT, "not the expected wheel"),
     ],
+    ids=["other bytes", "nothing", "another file"],
 )
 def test_the_wrong_content_leaves_nothing_behind(
     tmp_path: Path, models_dir: Path, member: str, content: bytes, says: str

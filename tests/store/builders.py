@@ -6,6 +6,7 @@ from rune.records.events import (
     HistoryArchived,
     ModelSelected,
     PrefixChanged,
+    TurnFailed,
 )
 from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord, Role
 from rune.records.tasks import TaskStateRecord, TaskStatus
@@ -124,6 +125,16 @@ def a_turn(
         message_id=an_id("msg", 1),
         model="llama3.2",
         stop_reason=stop_reason,
+    )
+
+
+def a_failure(turn: int | str, conversation_id: str = CONVERSATION, *, message: str = "nobody answers") -> TurnFailed:
+    return TurnFailed(
+        turn_id=an_id("trn", turn),
+        conversation_id=conversation_id,
+        error="ModelUnavailableError",
+        message=message,
+        hint="Start the server.",
     )
 
 

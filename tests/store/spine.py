@@ -30,6 +30,7 @@ from tests.store.builders import (
     CONVERSATION,
     TIME,
     a_conversation,
+    a_failure,
     a_message,
     a_task,
     a_trace,
@@ -52,6 +53,7 @@ STORY: tuple[tuple[str, Record], ...] = (
     ("inference.traced", a_trace(1)),
     ("history.archived", archived(an_id("msg", 1))),
     ("conversation.renamed", renamed("Rivers")),
+    ("turn.failed", a_failure(1)),
 )
 
 

@@ -69,7 +69,11 @@ async def test_two_torn_tails_of_one_moment_are_both_kept(tmp_path: Path, ids: C
     assert {path.read_bytes() for path in (tmp_path / "journal").glob("*.torn-*")} == {b"first", b"second"}
 
 
-@pytest.mark.parametrize("tail", [b"\0" * 512, b"\0" * 3_000_000, b"{}\n", b"\n\n\n", b"\0\n\0\n", os.urandom(700)])
+@pytest.mark.parametrize(
+    "tail",
+    [b"\0" * 512, b"\0" * 3_000_000, b"{}\n", b"\n\n\n", b"\0\n\0\n", os.urandom(700)],
+    ids=["zeros", "megabytes of zeros", "an object", "line feeds", "zeros and line feeds", "random bytes"],
+)
 async def test_a_tail_of_zeros_or_garbage_is_cut(tmp_path: Path, ids: CountedIds, tail: bytes) -> None:
     events = await fill(tmp_path, ids, [1, 2])
     with segment(tmp_path).open("ab") as file:

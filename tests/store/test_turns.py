@@ -8,7 +8,7 @@ from rune.errors import NotFoundError
 from rune.records.traces import InferenceTraceRecord
 from rune.records.turns import StopReason, TurnRecord
 from rune.store.ledger import Draft
-from tests.store.builders import CONVERSATION, a_trace, a_turn, an_id
+from tests.store.builders import CONVERSATION, a_failure, a_trace, a_turn, an_id
 from tests.store.spine import Spine, a_memory_store, a_spine, events
 
 OTHER = an_id("cnv", 2)
@@ -54,6 +54,31 @@ async def test_an_end_read_before_its_beginning_is_the_end(views: Path) -> None:
     async with a_spine(views, store) as spine:
         assert await spine.turns.open_turns() == []
         assert await spine.turns.turns(CONVERSATION) == [ended]
+
+
+async def test_what_made_a_turn_fail_is_kept_beside_it(views: Path) -> None:
+    async with a_spine(views) as spine:
+        for conversation in (CONVERSATION, OTHER):
+            await spine.ledger.adopt(conversation)
+        await spine.ledger.emit(turn_fact(a_turn(1)))
+        for failure in (a_failure(1), a_failure(3, OTHER)):
+            draft = Draft(event_type="turn.failed", body=failure, partition=failure.conversation_id)
+            await spine.ledger.emit(draft)
+        assert await spine.turns.failures(CONVERSATION) == {an_id("trn", 1): a_failure(1)}
+        assert await spine.turns.failures(an_id("cnv", 9)) == {}
+
+
+async def test_a_failure_read_before_its_turn_or_twice_is_the_last_one(views: Path) -> None:
+    store = a_memory_store()
+    story = events(
+        ("turn.started", a_turn(1)),
+        ("turn.failed", a_failure(1, message="first")),
+        ("turn.failed", a_failure(1, message="last")),
+        partition=CONVERSATION,
+    )
+    await store.append_many(story[::-1])
+    async with a_spine(views, store) as spine:
+        assert await spine.turns.failures(CONVERSATION) == {an_id("trn", 1): a_failure(1, message="last")}
 
 
 async def test_a_trace_comes_back_whole_by_id_turn_and_conversation(views: Path) -> None:

@@ -10,7 +10,7 @@ from rune.records.events import Event
 from rune.records.tasks import TaskStatus
 from rune.records.turns import StopReason
 from rune.store.event_index import last_pseq, unreported_forks
-from tests.store.builders import a_conversation, a_message, a_task, a_trace, a_turn, an_id
+from tests.store.builders import a_conversation, a_failure, a_message, a_task, a_trace, a_turn, an_id
 from tests.store.spine import Spine, a_memory_store, a_spine, events
 
 CONVERSATIONS = 400
@@ -37,6 +37,7 @@ READS: dict[str, Read] = {
     "open turns": lambda spine: spine.turns.open_turns(),
     "open turns of a conversation": lambda spine: spine.turns.open_turns(LAST),
     "turns": lambda spine: spine.turns.turns(LAST),
+    "failures of turns": lambda spine: spine.turns.failures(LAST),
     "trace": lambda spine: spine.traces.get(an_id("trc", 7)),
     "traces": lambda spine: spine.traces.newest(limit=2),
     "traces of a turn": lambda spine: spine.traces.of_turn(an_id("trn", 7)),
@@ -59,6 +60,7 @@ def a_history(number: int) -> list[Event]:
         *(("user.message", a_message(f"{number}x{n}", conversation, task_id=an_id("tsk", number))) for n in range(3)),
         ("task.transition", a_task(number, conversation, status=status)),
         *([] if last else [("turn.finished", a_turn(number, conversation, stop_reason=StopReason.ANSWERED))]),
+        ("turn.failed", a_failure(number, conversation)),
         ("inference.traced", a_trace(number, conversation)),
     ]
     return list(events(*steps, partition=conversation, prefix=f"{number}x"))

@@ -8,7 +8,7 @@ import pytest
 from rune.errors import LeaseHeldError
 from rune.records.turns import StopReason
 from rune.surface.stream_json import error_line, error_object, event_line, result_object
-from rune.turn.events import Notice, Progress, TextDelta, TurnClosed
+from rune.turn.events import Notice, Progress, TextDelta, ThinkingDelta, TurnClosed
 
 CLOSED = TurnClosed(
     turn_id="trn_1",
@@ -30,7 +30,14 @@ CLOSED = TurnClosed(
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
-        (TextDelta(turn_id="t", text="é"), {"version": 1, "type": "text_delta", "turn_id": "t", "text": "é"}),
+        (
+            TextDelta(turn_id="t", text="é"),
+            {"version": 1, "type": "text_delta", "turn_id": "t", "text": "é", "pieces": 1},
+        ),
+        (
+            ThinkingDelta(turn_id="t", text="so", pieces=3),
+            {"version": 1, "type": "thinking_delta", "turn_id": "t", "text": "so", "pieces": 3},
+        ),
         (
             Progress(turn_id="t", phase="reading", done=1, total=None),
             {"version": 1, "type": "progress", "turn_id": "t", "phase": "reading", "done": 1, "total": None},

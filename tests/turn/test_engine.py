@@ -39,7 +39,9 @@ async def test_deltas_are_joined_when_the_queue_is_full_and_nothing_is_lost() ->
     stream.end()
     got = [event async for event in stream.events()]
     assert len(got) == 4
-    assert "".join(event.text for event in got if isinstance(event, TextDelta)) == "".join(pieces)
+    deltas = [event for event in got if isinstance(event, TextDelta)]
+    assert "".join(event.text for event in deltas) == "".join(pieces)
+    assert sum(event.pieces for event in deltas) == len(pieces)
 
 
 async def test_deltas_of_another_kind_are_never_joined() -> None:

@@ -1,6 +1,7 @@
 """Connects the parts of one process."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from rune.bootstrap.core import Core, open_core, reachable_transports
 from rune.bootstrap.services import Services, SurfaceKind
@@ -8,17 +9,24 @@ from rune.config.trust import TrustBook
 from rune.context.broker import ContextBroker
 from rune.context.contributors import standard_contributors
 from rune.context.window import WindowBook
+from rune.errors import RuneError
 from rune.host.machine import available_memory
 from rune.models.router import Router
 from rune.models.transport import ChatTransport
 from rune.observability.logs import setup_logging
 from rune.store.turns import TurnRepository
 from rune.surface.commands.command import Command
+from rune.surface.commands.context import ContextCommand
 from rune.surface.commands.conversation import DoneCommand, NewCommand
 from rune.surface.commands.health import HealthCommand
+from rune.surface.commands.model import ModelCommand
 from rune.surface.commands.registry import Commands
+from rune.surface.commands.resume import ResumeCommand
 from rune.surface.commands.trace import TraceCommand
 from rune.surface.commands.trust import TrustCommand
+from rune.surface.drafts import DraftBook
+from rune.surface.preferences import Preferences
+from rune.surface.prompt_history import PromptHistory
 from rune.surface.surface import Surface
 from rune.surface.views import Views
 from rune.text.tokens import estimate
@@ -54,19 +62,23 @@ def build(
         traces=core.traces,
         evidence=core.evidence,
         leases=core.leases,
+        held_here=operator.holds,
         health=core.health,
         router=router,
+        local_only=core.settings.model.local_only,
         recent_events=lambda types, limit: (event for _, event in core.engine.recent(types or None, limit)),
     )
-    commands: list[Command] = [
-        HealthCommand(views),
-        TraceCommand(views),
-        NewCommand(operator),
-        DoneCommand(operator),
-        TrustCommand(trust),
-    ]
     return Services(
-        surface=Surface(settings=core.settings, operator=operator, views=views, commands=Commands(commands)),
+        surface=Surface(
+            settings=core.settings,
+            operator=operator,
+            views=views,
+            commands=Commands(_commands(core, operator, views, trust)),
+            trust=trust,
+            drafts=DraftBook(core.home.state, report=partial(_note, core, "drafts")),
+            history=PromptHistory(core.home.state),
+            preferences=Preferences(core.home.state, report=partial(_note, core, "preferences")),
+        ),
         surface_kind=surface_kind,
         store=core.store,
         evidence=core.evidence,
@@ -83,6 +95,23 @@ def build(
             setup_logging(core.home.logs, core.store.writer or "reader", core.masker.mask, health=core.health),
         ),
     )
+
+
+def _commands(core: Core, operator: RuneOperator, views: Views, trust: FolderTrust) -> list[Command]:
+    return [
+        ContextCommand(views),
+        DoneCommand(operator),
+        HealthCommand(views),
+        ModelCommand(operator, views, configured=core.settings.model.name),
+        NewCommand(operator),
+        ResumeCommand(views, core.clock),
+        TraceCommand(views),
+        TrustCommand(trust),
+    ]
+
+
+def _note(core: Core, subsystem: str, error: RuneError) -> None:
+    core.health.record_failure(subsystem, error, 2)
 
 
 def _operator(core: Core, router: Router, trust: FolderTrust) -> RuneOperator:

@@ -36,7 +36,7 @@ from rune.store.turns import TurnViews
 from rune.text.masking import Masker
 from rune.turn.failures import TurnFailures
 
-VIEWS_VERSION = 1
+VIEWS_VERSION = 2
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):

@@ -95,8 +95,9 @@ async def _session(surface: Surface, output: Output, options: argparse.Namespace
         output.line(f"{message.ts}  {'you' if message.role == 'user' else message.model or message.role}{broken}")
         output.line(message.content + "\n")
         if message.role == "user" and message.turn_id not in answered:
-            how = ends.get(message.turn_id)
-            output.line(f"[no answer: {how.value if how else 'the turn is running'}]\n")
+            end = ends.get(message.turn_id)
+            how = end.reason.value if end is not None and end.reason is not None else "the turn is running"
+            output.line(f"[no answer: {how}]\n")
 
 
 async def _trace(surface: Surface, output: Output, options: argparse.Namespace) -> ExitCode:

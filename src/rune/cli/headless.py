@@ -97,6 +97,8 @@ async def _run_command(surface: Surface, request: HeadlessRequest, output: Outpu
         conversation_id, _ = await surface.views.latest_free(request.folder, request.channel)
     call = CommandCall(argument="", folder=request.folder, channel=request.channel, conversation_id=conversation_id)
     result = await surface.commands.run(request.text, call)
+    if result.model is not None and conversation_id is None:
+        output.note("rune: there is no conversation here that could keep it; begin one with `-m`")
     output.line(result.text if request.output_format == "text" else _command_json(result.data))
     return ExitCode.DONE if result.ok else ExitCode.FAILED
 

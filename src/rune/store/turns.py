@@ -5,6 +5,7 @@ import msgspec
 
 from rune.errors import NotFoundError
 from rune.records.envelope import EventEnvelope
+from rune.records.events import TurnFailed
 from rune.records.record import Record
 from rune.records.turns import TurnRecord
 from rune.store.event_store import Offset
@@ -23,6 +24,13 @@ CREATE TABLE turns (
 );
 CREATE INDEX turns_of_conversation ON turns (conversation_id, started_rank);
 CREATE INDEX turns_open ON turns (id) WHERE finished = 0;
+CREATE TABLE turn_failures (
+    turn_id TEXT PRIMARY KEY,
+    conversation_id TEXT NOT NULL,
+    rank TEXT NOT NULL,
+    record BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX turn_failures_of_conversation ON turn_failures (conversation_id);
 """
 _UPSERT = """
 INSERT INTO turns VALUES (?1,?2,?3,?3,?4,?5) ON CONFLICT (id) DO UPDATE SET
@@ -31,21 +39,32 @@ INSERT INTO turns VALUES (?1,?2,?3,?3,?4,?5) ON CONFLICT (id) DO UPDATE SET
     record = iif(excluded.changed_rank > changed_rank, excluded.record, record),
     changed_rank = max(changed_rank, excluded.changed_rank)
 """
+# Of two failures of one turn the later tells more.
+_UPSERT_FAILURE = """
+INSERT INTO turn_failures VALUES (?1,?2,?3,?4) ON CONFLICT (turn_id) DO UPDATE SET
+    record = excluded.record, rank = excluded.rank WHERE excluded.rank > rank
+"""
 
 
 class TurnViews:
-    """The projection `turns`: one row a turn, as its last event left it."""
+    """The projection `turns`: one row a turn, as its last event left it, and beside it what made it fail."""
 
     name = "turns"
     ddl = _DDL
-    tables = ("turns",)
+    tables = ("turns", "turn_failures")
 
     def apply(self, connection: apsw.Connection, offset: Offset, envelope: EventEnvelope, body: Record) -> None:
         """Take one event in (Projection.apply)."""
-        if isinstance(body, TurnRecord):
-            finished = int(envelope.event_type == "turn.finished")
-            row = (body.id, body.conversation_id, rank(envelope), finished, msgspec.json.encode(body))
-            connection.execute(_UPSERT, row)
+        match body:
+            case TurnRecord():
+                finished = int(envelope.event_type == "turn.finished")
+                row = (body.id, body.conversation_id, rank(envelope), finished, msgspec.json.encode(body))
+                connection.execute(_UPSERT, row)
+            case TurnFailed():
+                failure = (body.turn_id, body.conversation_id, rank(envelope), msgspec.json.encode(body))
+                connection.execute(_UPSERT_FAILURE, failure)
+            case _:
+                pass  # not about turns, or erased: nothing of it may stay
 
 
 class TurnRepository:
@@ -73,6 +92,16 @@ class TurnRepository:
     async def turns(self, conversation_id: str) -> list[TurnRecord]:
         """Return a conversation's turns, oldest first."""
         return await self._select("WHERE conversation_id = ? ORDER BY started_rank", conversation_id)
+
+    async def failures(self, conversation_id: str) -> dict[str, TurnFailed]:
+        """Return what made turns of a conversation fail, by turn id; most turns have nothing there."""
+
+        def select(connection: apsw.Connection) -> dict[str, TurnFailed]:
+            rows = connection.execute("SELECT record FROM turn_failures WHERE conversation_id = ?", (conversation_id,))
+            found = [read_record(row[0], TurnFailed) for row in rows]
+            return {failure.turn_id: failure for failure in found}
+
+        return await self._engine.query(select)
 
     async def _select(self, rest: str, *values: str) -> list[TurnRecord]:
         def select(connection: apsw.Connection) -> list[TurnRecord]:

@@ -1,18 +1,26 @@
 """What a command answers, for every surface."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+# What a command lays out by itself takes at most so many columns: 80, less the margins that an app has.
+WIDTH: Final = 76
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     """`text` for a person (plain, may hold foreign text: a terminal shows it through `safe_text`),
     `data` for programs. `ok` False: the command could not do what was asked.
+
+    `opens` is the conversation that a surface goes to now, `model` the one that answers from the next message on:
+    where there is no conversation yet, a surface passes it on with the first. None: it stays as it is.
     """
 
     text: str
     data: dict[str, Any]
     ok: bool = True
+    opens: str | None = None
+    model: str | None = None
 
 
 def table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:

@@ -4,14 +4,22 @@ import msgspec
 
 from rune.config.settings import Settings
 from rune.surface.commands.registry import Commands
+from rune.surface.drafts import DraftBook
+from rune.surface.preferences import Preferences
+from rune.surface.prompt_history import PromptHistory
 from rune.surface.views import Views
 from rune.turn.operator import RuneOperator
+from rune.turn.trust import FolderTrust
 
 
 class Surface(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a surface needs."""
+    """Everything a surface needs. What a person types is kept by `drafts` until it is sent, and by `history`."""
 
     settings: Settings
     operator: RuneOperator
     views: Views
     commands: Commands
+    trust: FolderTrust
+    drafts: DraftBook
+    history: PromptHistory
+    preferences: Preferences

@@ -16,12 +16,14 @@ from rune.records.envelope import EventEnvelope
 from rune.records.messages import Channel, ConversationMessageRecord
 from rune.records.session import LeaseHolder
 from rune.records.traces import InferenceTraceRecord
-from rune.records.turns import StopReason
 from rune.store.conversations import Conversation, ConversationStateRepository
 from rune.store.evidence_store import Evidence
 from rune.store.leases import LeaseBook
 from rune.store.traces import TraceRepository
 from rune.store.turns import TurnRepository
+from rune.surface.context_text import use_of
+from rune.surface.model_list import model_rows
+from rune.surface.rows import ContextUse, ConversationRow, ModelRow, TurnEnd
 
 
 class Views:
@@ -35,8 +37,10 @@ class Views:
         traces: TraceRepository,
         evidence: Evidence,
         leases: LeaseBook,
+        held_here: Callable[[str], bool],
         health: SubsystemHealthRegistry,
         router: Router,
+        local_only: bool,
         recent_events: Callable[[Sequence[str], int], Iterator[EventEnvelope]],
     ) -> None:
         self._conversations = conversations
@@ -44,8 +48,10 @@ class Views:
         self._traces = traces
         self._evidence = evidence
         self._leases = leases
+        self._held_here = held_here
         self._health = health
         self._router = router
+        self._local_only = local_only
         self._recent_events = recent_events
 
     async def conversations(
@@ -53,6 +59,39 @@ class Views:
     ) -> Sequence[Conversation]:
         """List conversations, the one with the newest message first."""
         return await self._conversations.conversations(folder=folder, channel=channel, limit=limit)
+
+    async def rows(
+        self, folder: str | None = None, channel: Channel | None = None, limit: int = 50
+    ) -> Sequence[ConversationRow]:
+        """List conversations as screens show them, the one with the newest message first."""
+        found = await self._conversations.conversations(folder=folder, channel=channel, limit=limit)
+        return await asyncio.to_thread(lambda: [self._row(each) for each in found])
+
+    async def conversation(self, conversation_id: str) -> ConversationRow:
+        """Return one conversation. Raises NotFoundError."""
+        found = await self._conversations.get(conversation_id)
+        return await asyncio.to_thread(self._row, found)
+
+    async def holder(self, conversation_id: str) -> LeaseHolder | None:
+        """Return the other process that has a conversation open; None: nobody has, or this one."""
+        return await asyncio.to_thread(self._other_holder, conversation_id)
+
+    def _row(self, found: Conversation) -> ConversationRow:
+        record, holder = found.record, self._other_holder(found.record.id)
+        return ConversationRow(
+            id=record.id,
+            title=record.title,
+            channel=record.channel,
+            folder=record.folder,
+            last_active=found.last_active,
+            messages=found.messages,
+            held_by=holder.pid if holder is not None else None,
+            private=record.private,
+            model=record.model,
+        )
+
+    def _other_holder(self, conversation_id: str) -> LeaseHolder | None:
+        return None if self._held_here(conversation_id) else self._leases.holder(conversation_id)
 
     async def latest_free(
         self, folder: str, channel: Channel, *, exclude: Collection[str] = ()
@@ -79,9 +118,26 @@ class Views:
         """Return all messages of a conversation, oldest first."""
         return await self._conversations.messages(conversation_id)
 
-    async def ends(self, conversation_id: str) -> dict[str, StopReason | None]:
-        """Return how each turn of a conversation ended, by turn id; None for one that runs."""
-        return {turn.id: turn.stop_reason for turn in await self._turns.turns(conversation_id)}
+    async def ends(self, conversation_id: str) -> dict[str, TurnEnd]:
+        """Return how each turn of a conversation ended, by turn id, and what was said of those that failed."""
+        failures = await self._turns.failures(conversation_id)
+        ends: dict[str, TurnEnd] = {}
+        for turn in await self._turns.turns(conversation_id):
+            failure = failures.get(turn.id)
+            ends[turn.id] = TurnEnd(
+                reason=turn.stop_reason,
+                error=failure.message if failure else "",
+                hint=failure.hint if failure else "",
+            )
+        return ends
+
+    async def context_use(self, conversation_id: str) -> ContextUse | None:
+        """Return how full the newest prompt of a conversation was; None when there was none, or it is not kept."""
+        try:
+            newest = await self._traces.latest(conversation_id)
+        except NotFoundError:  # erased or lost: what it would say is only for the eye
+            return None
+        return None if newest is None else use_of(newest)
 
     async def traces(self, *, conversation_id: str | None = None, limit: int = 20) -> Sequence[InferenceTraceRecord]:
         """Return the newest traces first."""
@@ -128,6 +184,12 @@ class Views:
         """List the models that could be used now, and what kept others from being seen."""
         catalog = await self._router.survey()
         return tuple(offer.info for offer in catalog.offers), catalog.failures
+
+    async def model_rows(self) -> tuple[Sequence[ModelRow], Sequence[ModelError]]:
+        """List all models that can be seen as screens show them, also those that may not be used as things are
+        set, and what kept others from being seen. Raises nothing because a server does not answer.
+        """
+        return await model_rows(self._router, local_only=self._local_only)
 
     @staticmethod
     def as_data(record: msgspec.Struct) -> dict[str, Any]:

@@ -65,9 +65,9 @@ class TurnStream:
 def _join(last: TurnEvent, new: TurnEvent) -> TurnEvent | None:
     match last, new:
         case TextDelta(), TextDelta():
-            return TextDelta(turn_id=new.turn_id, text=last.text + new.text)
+            return TextDelta(turn_id=new.turn_id, text=last.text + new.text, pieces=last.pieces + new.pieces)
         case ThinkingDelta(), ThinkingDelta():
-            return ThinkingDelta(turn_id=new.turn_id, text=last.text + new.text)
+            return ThinkingDelta(turn_id=new.turn_id, text=last.text + new.text, pieces=last.pieces + new.pieces)
         case _:
             return None
 

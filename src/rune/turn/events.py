@@ -29,17 +29,19 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
 
 
 class TextDelta(msgspec.Struct, frozen=True, kw_only=True, tag="text_delta"):
-    """A piece of the answer."""
+    """A piece of the answer. `pieces` counts the model's own that were joined in it, about a token each."""
 
     turn_id: str
     text: str
+    pieces: int = 1
 
 
 class ThinkingDelta(msgspec.Struct, frozen=True, kw_only=True, tag="thinking_delta"):
-    """A piece of the model's thinking."""
+    """A piece of the model's thinking; `pieces` as in TextDelta."""
 
     turn_id: str
     text: str
+    pieces: int = 1
 
 
 class ToolPrepared(msgspec.Struct, frozen=True, kw_only=True, tag="tool_prepared"):

@@ -11,6 +11,8 @@ from rune.context.blocks import FrozenPrefix
 from rune.errors import CancelledEarlyError, ModelError, RuneError, StorageError, UsageError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
+from rune.models.transport import ModelInfo
+from rune.records.events import ModelSelected
 from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord
 from rune.records.tasks import TaskStateRecord, TaskStatus
 from rune.records.times import rfc3339
@@ -18,12 +20,13 @@ from rune.records.turns import StopReason
 from rune.store.conversations import ConversationStateRepository
 from rune.store.tasks import TaskStateRepository
 from rune.text.storable import storable
+from rune.turn.bounds import closed, opened, unsaved
 from rune.turn.engine import TurnEngine
-from rune.turn.events import Notice, TurnClosed, TurnEvent, TurnOpened
+from rune.turn.events import Notice, TurnClosed, TurnEvent
 from rune.turn.failures import TurnFailures
 from rune.turn.flight import CancelToken, Flight, uninterrupted
 from rune.turn.limits import Counters
-from rune.turn.outcome import Outcome, failed, land
+from rune.turn.outcome import Outcome, land
 from rune.turn.recorder import TurnRecorder
 from rune.turn.request import TurnRequest
 from rune.turn.runtime import LocalToolRuntime
@@ -66,8 +69,11 @@ class RuneOperator:
         self._failures = failures
         self._engine = TurnEngine()
 
-    async def send_task(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
-        """Run one turn and yield what it shows, from TurnOpened to TurnClosed.
+    async def send_task(
+        self, request: TurnRequest, token: CancelToken | None = None
+    ) -> AsyncGenerator[TurnEvent, None]:
+        """Run one turn and yield what it shows, from TurnOpened to TurnClosed. `token` stops it also before
+        its id is known.
 
         Raises before TurnOpened, with nothing stored: UsageError (empty message), LeaseHeldError,
         NotFoundError, StorageError. After it every end is a TurnClosed. Closing this generator detaches
@@ -77,7 +83,7 @@ class RuneOperator:
             raise UsageError("the message is empty", hint="Type what you want to ask.")
         settings = self._settings()
         turn_id = self._ids.new_id("trn")
-        token = CancelToken()
+        token = token or CancelToken()
 
         async def drive(emit: Callable[[TurnEvent], None]) -> TurnClosed:
             typed = storable(request.text)
@@ -125,12 +131,13 @@ class RuneOperator:
         if conversation_id is not None:
             session = await self._locked(conversation_id)
             try:
+                await uninterrupted(self._recorder.settle(session))
                 if session.task is not None:
                     await uninterrupted(self._tasks.transition(session.task.id, TaskStatus.SUPERSEDED))
                     session.task = None
                 await uninterrupted(self._sessions.release(conversation_id))
             finally:
-                session.lock.release()
+                await self._let_go(session)
         return await self._start_empty(folder, channel)
 
     async def _start_empty(self, folder: str, channel: Channel) -> ConversationRecord:
@@ -160,7 +167,70 @@ class RuneOperator:
             session.task = None
             return task
         finally:
-            session.lock.release()
+            await self._let_go(session)
+
+    def holds(self, conversation_id: str) -> bool:
+        """Say whether this operator has the conversation open."""
+        return self._sessions.find(conversation_id) is not None
+
+    async def leave(self, conversation_id: str) -> bool:
+        """Give a conversation back, because the person goes on elsewhere; False: its turn still runs, and it is
+        given back when that ends. One that is not held is no error; a message sent to it takes it again.
+
+        Raises StorageError when what its last turn owes cannot be written: it stays held then.
+        """
+        session = self._sessions.find(conversation_id)
+        if session is None:
+            return True
+        session.leaving = True
+        if session.wanted > 0:
+            return False
+        await session.enter()
+        try:
+            if session.leaving and session.wanted == 1:
+                await uninterrupted(self._give_back(session))
+        finally:
+            session.exit()
+        return not self._sessions.holds(session)
+
+    async def choose_model(self, conversation_id: str | None, name: str) -> ModelInfo:
+        """Make `name` the conversation's model from its next turn on, and return it. None: only look whether
+        it could answer; a surface then passes it on with the first message.
+
+        Raises as choosing for a turn does (ModelNotFoundError, RemoteRefusedError, CapabilityMissingError,
+        ModelUnavailableError), and LeaseHeldError, NotFoundError, StorageError.
+        """
+        info = await self._selection.find(name)
+        if conversation_id is None:
+            return info
+        while True:
+            session = await uninterrupted(self._sessions.take(conversation_id, new=False))
+            # A running turn keeps its model, and one that is just choosing keeps its choice.
+            async with session.choosing:
+                if self._sessions.holds(session):
+                    await uninterrupted(self._select(session, info))
+                    return info
+
+    async def next_model(self, conversation_id: str | None, requested: str | None = None) -> ModelInfo:
+        """Return the model that would answer now; nothing is changed. Raises as choosing for a turn does."""
+        held = self._sessions.find(conversation_id) if conversation_id is not None else None
+        known = held.model if held is not None else ""
+        if conversation_id is not None and held is None:
+            known = await self._conversations.model(conversation_id)
+        return await self._selection.expect(
+            requested=requested, conversation_model=known, configured=self._settings().model.name
+        )
+
+    async def _select(self, session: Session, info: ModelInfo) -> None:
+        if session.model != info.name:
+            selected = ModelSelected(
+                conversation_id=session.conversation_id,
+                model=info.name,
+                provider=info.provider,
+                previous=session.model,
+            )
+            await self._conversations.change(selected, actor_id="owner")
+            session.model = info.name
 
     async def close(self) -> bool:
         """Stop every turn, wait for its closing writes (at most 2 s), give the conversations back."""
@@ -187,7 +257,7 @@ class RuneOperator:
                 raise outcome.exception or CancelledEarlyError(_EARLY)
             return await uninterrupted(self._close(flight, session, outcome))
         finally:
-            session.lock.release()
+            await self._let_go(session)
 
     async def _admit(self, flight: Flight) -> Session:
         """Return the conversation's session, locked for this turn; waiting for it can be cancelled."""
@@ -203,22 +273,39 @@ class RuneOperator:
         return admission.result()
 
     async def _locked(self, conversation_id: str | None) -> Session:
-        identity, new = conversation_id or self._ids.new_id("cnv"), conversation_id is None
-        while True:
-            try:
-                session = await uninterrupted(self._sessions.take(identity, new=new))
-            except asyncio.CancelledError:
-                if new:  # nobody else will ever ask for it
-                    await uninterrupted(self._sessions.release(identity))
-                raise
-            await session.lock.acquire()
-            if self._sessions.holds(session):
-                return session
-            # It was given back while this turn waited for it: what it knows may be old by now.
-            session.lock.release()
+        identity = conversation_id or self._ids.new_id("cnv")
+        return await self._sessions.enter(identity, new=conversation_id is None)
+
+    async def _let_go(self, session: Session) -> None:
+        """End one use of a session; the last one gives back a conversation that the person has left."""
+        try:
+            if session.leaving and session.wanted == 1:
+                await uninterrupted(self._give_back(session))
+        except StorageError as error:
+            # It stays ours, with what is owed: giving it back now would lose that.
+            self._failures.background("journal", error)
+        finally:
+            session.exit()
+
+    async def _give_back(self, session: Session) -> None:
+        if self._sessions.holds(session):
+            await self._recorder.settle(session)
+            await self._sessions.release(session.conversation_id)
 
     async def _fly(self, flight: Flight, session: Session) -> StopReason:
-        problem, first = await self._choose(flight, session), session.conversation is None
+        first = session.conversation is None
+        async with session.choosing:
+            problem = await self._open(flight, session)
+        flight.emit(opened(flight))
+        for text in self._worth_knowing(flight, session, first=first):
+            flight.emit(Notice(turn_id=flight.turn_id, text=text))
+        if problem is not None or flight.model is None:
+            raise problem or RuntimeError("no model was chosen, for no reason")
+        return await self._runtime.run(flight, session, flight.model)
+
+    async def _open(self, flight: Flight, session: Session) -> RuneError | None:
+        """Choose the model and make the turn durable; returns what stands in the way of an answer."""
+        problem = await self._choose(flight, session)
         if problem is not None and flight.request.model is not None:
             raise problem  # a name that was mistyped is no message yet
 
@@ -233,12 +320,7 @@ class RuneOperator:
                 return None
 
         await uninterrupted(self._recorder.open(flight, session, first_prefix))
-        flight.emit(_opened(flight))
-        for text in self._worth_knowing(flight, session, first=first):
-            flight.emit(Notice(turn_id=flight.turn_id, text=text))
-        if problem is not None or flight.model is None:
-            raise problem or RuntimeError("no model was chosen, for no reason")
-        return await self._runtime.run(flight, session, flight.model)
+        return problem
 
     def _worth_knowing(self, flight: Flight, session: Session, *, first: bool) -> list[str]:
         """Return what the person could not know and the answer will not say, a sentence each."""
@@ -270,56 +352,11 @@ class RuneOperator:
         except StorageError as error:
             # The person must know that what they read is not kept; recovery ends the turn at the next start.
             self._failures.answer("journal", error, flight.turn_id)
-            outcome, trace_id = _unsaved(error), None
+            outcome, trace_id = unsaved(error), None
         lowered = ""
         if flight.model is not None and flight.answer is not None and flight.answer.complete:
             # Only now, when the answer is safe: a server that is slow to tell must not cost it.
             lowered = await self._selection.check_window(flight.model, flight.settings.context.max_context)
         for text in filter(None, [*self._failures.untold(), lowered]):
             flight.emit(Notice(turn_id=flight.turn_id, text=text, tier=1))
-        return _closed(flight, session, outcome, trace_id)
-
-
-def _unsaved(error: RuneError) -> Outcome:
-    outcome = failed(error, partial=False)
-    return Outcome(
-        reason=StopReason.FAILED,
-        error=f"this turn could not be saved: {outcome.error}",
-        error_type=outcome.error_type,
-        hint=outcome.hint,
-        exception=error,
-    )
-
-
-def _opened(flight: Flight) -> TurnOpened:
-    if flight.conversation is None or flight.task is None or flight.message is None:
-        raise RuntimeError("the recorder opened a turn without its records")
-    info = flight.model.info if flight.model else None
-    return TurnOpened(
-        turn_id=flight.turn_id,
-        conversation_id=flight.conversation.id,
-        task_id=flight.task.id,
-        message_id=flight.message.id,
-        model=flight.model_name,
-        provider=info.provider if info else "",
-        remote=info.remote if info else False,
-    )
-
-
-def _closed(flight: Flight, session: Session, outcome: Outcome, trace_id: str | None) -> TurnClosed:
-    answer = flight.answer
-    return TurnClosed(
-        turn_id=flight.turn_id,
-        conversation_id=session.conversation_id,
-        task_id=flight.task.id if flight.task else "",
-        stop_reason=outcome.reason,
-        model=flight.model_name,
-        answer=answer.content if answer else "",
-        complete=answer.complete if answer else False,
-        usage=flight.model.usage if flight.model else None,
-        degraded=tuple(flight.degraded),
-        trace_id=trace_id,
-        error=outcome.error,
-        error_type=outcome.error_type,
-        hint=outcome.hint,
-    )
+        return closed(flight, outcome, conversation_id=session.conversation_id, trace_id=trace_id)

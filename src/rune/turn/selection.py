@@ -8,6 +8,7 @@ from rune.context.budget import MIN_WINDOW
 from rune.context.window import WindowBook
 from rune.errors import ModelError
 from rune.models.router import Router
+from rune.models.transport import ModelInfo
 from rune.turn.failures import TurnFailures
 from rune.turn.flight import ModelRun
 
@@ -47,6 +48,20 @@ class ModelSelection:
         if window.problem:
             self._failures.degraded("window_file", ModelError(window.problem))
         return ModelRun(transport=choice.transport, info=choice.info, num_ctx=window.num_ctx, notice=choice.notice)
+
+    async def expect(self, *, requested: str | None, conversation_model: str, configured: str) -> ModelInfo:
+        """Return what `choose` would choose now, without choosing a window for it. Raises as that does."""
+        choice = await self._router.choose(
+            requested=requested, conversation_model=conversation_model or None, configured=configured or None
+        )
+        return choice.info
+
+    async def find(self, name: str) -> ModelInfo:
+        """Return the model that a person means, when it may answer as things are set.
+
+        Raises ModelNotFoundError, RemoteRefusedError, CapabilityMissingError, ModelUnavailableError.
+        """
+        return (await self._router.choose(requested=name, conversation_model=None, configured=None)).info
 
     async def check_window(self, run: ModelRun, max_context: int) -> str:
         """Compare once, after a model's first answer, the window in force with the one asked for.

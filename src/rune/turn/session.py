@@ -17,18 +17,26 @@ from rune.store.tasks import TaskStateRepository
 from rune.store.traces import TraceRepository
 from rune.store.turns import TurnRepository
 from rune.turn.failures import TurnFailures
+from rune.turn.flight import uninterrupted
 
 
 class Session:
     """What is known of one conversation while its lease is held. Changed only by the turn in progress,
     which holds `lock`; a second turn of the same conversation waits for it. `owed` are facts of an ended
     turn that could not be written yet; `interrupted` says that the last turn was killed in mid-answer.
+
+    `model` is changed only under `choosing`: by a turn until it is opened, or by the person at any time.
+    `wanted` counts who holds `lock` or waits for it; with `leaving` the last of them gives the conversation
+    back.
     """
 
     def __init__(self, conversation_id: str, lease: ConversationLease) -> None:
         self.conversation_id = conversation_id
         self.lease = lease
         self.lock = asyncio.Lock()
+        self.choosing = asyncio.Lock()
+        self.wanted = 0
+        self.leaving = False
         self.conversation: ConversationRecord | None = None
         self.task: TaskStateRecord | None = None
         self.history: list[ConversationMessageRecord] = []
@@ -38,6 +46,20 @@ class Session:
         self.model = ""
         self.owed: list[Draft] = []
         self.interrupted = False
+
+    async def enter(self) -> None:
+        """Wait until nobody else changes the conversation; `exit` lets the next one in."""
+        self.wanted += 1
+        try:
+            await self.lock.acquire()
+        except BaseException:
+            self.wanted -= 1
+            raise
+
+    def exit(self) -> None:
+        """Let the next one in."""
+        self.wanted -= 1
+        self.lock.release()
 
 
 def unanswerable(turn: TurnRecord) -> bool:
@@ -94,6 +116,22 @@ class Sessions:
             self._sessions[conversation_id] = session
             return session
 
+    async def enter(self, conversation_id: str, *, new: bool = False) -> Session:
+        """Return the session of a conversation for the caller alone, until its `exit`. Raises as `take`."""
+        while True:
+            try:
+                session = await uninterrupted(self.take(conversation_id, new=new))
+            except asyncio.CancelledError:
+                if new:  # nobody else will ever ask for it
+                    await uninterrupted(self.release(conversation_id))
+                raise
+            session.leaving = False
+            await session.enter()
+            if self.holds(session):
+                return session
+            # It was given back while the caller waited for it: what it knows may be old by now.
+            session.exit()
+
     async def _load(self, session: Session) -> None:
         identity = session.conversation_id
         session.conversation = (await self._conversations.get(identity)).record
@@ -140,15 +178,22 @@ class Sessions:
         """The sessions that are held now."""
         return tuple(self._sessions.values())
 
+    def find(self, conversation_id: str) -> Session | None:
+        """Return the session of a conversation that is held, else None."""
+        return self._sessions.get(conversation_id)
+
     def holds(self, session: Session) -> bool:
         """Say whether a session is still the one of its conversation, and its lease ours."""
         return self._sessions.get(session.conversation_id) is session
 
     async def release(self, conversation_id: str) -> None:
-        """Give a conversation back; one that is not held is no error."""
+        """Give a conversation back, after what is being chosen for it; one that is not held is no error."""
         async with self._opening:
-            session = self._sessions.pop(conversation_id, None)
-            if session is not None:
+            session = self._sessions.get(conversation_id)
+            if session is None:
+                return
+            async with session.choosing:
+                del self._sessions[conversation_id]
                 await self._ledger.release(conversation_id)
                 session.lease.release()
 

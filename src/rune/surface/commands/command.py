@@ -1,11 +1,13 @@
 """What a slash command is: data that every surface can list, complete and run."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from rune.errors import UsageError
 from rune.records.messages import Channel
+from rune.surface.commands.completion import Completion
 from rune.surface.results import CommandResult
 
 
@@ -27,6 +29,13 @@ class Command(Protocol):
 
     async def run(self, call: CommandCall) -> CommandResult:
         """Do it. Raises UsageError for wrong arguments, else any RuneError."""
+        ...
+
+    async def complete(self, call: CommandCall) -> Sequence[Completion]:
+        """Return what its argument could be, whatever of it was typed; empty when there is nothing to choose.
+
+        Raises StorageError; never because a model server does not answer.
+        """
         ...
 
 

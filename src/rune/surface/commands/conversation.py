@@ -1,7 +1,10 @@
 """/new and /done: the person's moves about conversation and task."""
 
+from collections.abc import Sequence
+
 from rune.errors import UsageError
 from rune.surface.commands.command import CommandCall, wrong_usage
+from rune.surface.commands.completion import Completion
 from rune.surface.results import CommandResult
 from rune.turn.operator import RuneOperator
 
@@ -23,7 +26,12 @@ class NewCommand:
         record = await self._operator.new(
             folder=call.folder, channel=call.channel, conversation_id=call.conversation_id
         )
-        return CommandResult(text=f"started {record.id}", data={"conversation_id": record.id})
+        return CommandResult(text=f"started {record.id}", data={"conversation_id": record.id}, opens=record.id)
+
+    async def complete(self, call: CommandCall) -> Sequence[Completion]:
+        """Return nothing: it takes no argument."""
+        del call
+        return ()
 
 
 class DoneCommand:
@@ -44,3 +52,8 @@ class DoneCommand:
             raise UsageError("there is no conversation here yet", hint="A task begins with your first message.")
         task = await self._operator.done(call.conversation_id)
         return CommandResult(text=f"done: {task.title}", data={"task_id": task.id, "status": task.status.value})
+
+    async def complete(self, call: CommandCall) -> Sequence[Completion]:
+        """Return nothing: it takes no argument."""
+        del call
+        return ()

@@ -1,7 +1,10 @@
 """/health: what failed, and since when it works again."""
 
+from collections.abc import Sequence
+
 from rune.records.record import to_builtins
 from rune.surface.commands.command import CommandCall
+from rune.surface.commands.completion import Completion
 from rune.surface.results import CommandResult, table
 from rune.surface.views import Views
 
@@ -34,3 +37,8 @@ class HealthCommand:
         ]
         text = table(lines, ("subsystem", "tier", "failures", "last seen", "state"))
         return CommandResult(text=text, data={"subsystems": [to_builtins(row) for row in rows]})
+
+    async def complete(self, call: CommandCall) -> Sequence[Completion]:
+        """Return nothing: it takes no argument."""
+        del call
+        return ()

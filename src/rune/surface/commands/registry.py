@@ -1,46 +1,31 @@
-"""Finds and runs slash commands."""
+"""Finds, completes and runs slash commands."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Self
 
 import msgspec
 
 from rune.errors import UsageError
-from rune.surface.commands.command import Command, CommandCall, wrong_usage
+from rune.surface.commands.command import Command, CommandCall
+from rune.surface.commands.completion import Candidates, Completion
+from rune.surface.commands.help import HelpCommand
 from rune.surface.results import CommandResult
 
 
-class HelpCommand:
-    """/help: what there is."""
-
-    name = "help"
-    usage = "/help [COMMAND]"
-    summary = "list the commands, or show how one is used"
-
-    def __init__(self, commands: Sequence[Command]) -> None:
-        self._commands = [*commands, self]
-
-    async def run(self, call: CommandCall) -> CommandResult:
-        """List all, or explain one."""
-        shown = self._commands
-        if wanted := call.argument.strip().removeprefix("/"):
-            shown = [command for command in self._commands if command.name == wanted]
-            if not shown:
-                raise wrong_usage(self, f"there is no command /{wanted}")
-        rows = sorted((command.usage, command.summary) for command in shown)
-        width = max(len(usage) for usage, _ in rows)
-        text = "\n".join(f"{usage.ljust(width)}  {summary}" for usage, summary in rows)
-        return CommandResult(
-            text=text, data={"commands": [{"usage": usage, "summary": about} for usage, about in rows]}
-        )
-
-
 class Commands:
-    """All slash commands of this process, by name."""
+    """All slash commands of a surface, by name; `/help` comes with them."""
 
     def __init__(self, commands: Sequence[Command]) -> None:
-        everything: list[Command] = [*commands, HelpCommand(commands)]
+        self._given = tuple(commands)
+        everything: tuple[Command, ...] = (*commands, HelpCommand(lambda: everything))
         self.by_name = {command.name: command for command in everything}
+        if len(self.by_name) != len(everything):
+            raise ValueError(f"two commands have one name: {sorted(command.name for command in everything)}")
+
+    def extended(self, more: Sequence[Command]) -> Self:
+        """Return these commands and a surface's own. Raises ValueError when a name is taken."""
+        return type(self)((*self._given, *more))
 
     @staticmethod
     def is_command(text: str) -> bool:
@@ -57,3 +42,22 @@ class Commands:
             hint = f"Did you mean /{near[0]}?" if near else "/help lists the commands."
             raise UsageError(f"there is no command /{name}", hint=hint)
         return await command.run(msgspec.structs.replace(call, argument=argument.strip()))
+
+    async def candidates(self, line: str, call: CommandCall) -> Candidates:
+        """Return how a line that is being typed could go on: the command's name first, then its argument.
+
+        Empty when the line is no command. Raises as `Command.complete`.
+        """
+        if not line.startswith("/"):
+            return Candidates()
+        name = line.split(maxsplit=1)[0]
+        if name == line:  # no blank yet: the name itself is being typed
+            commands = sorted(self.by_name.values(), key=lambda command: command.name)
+            names = (Completion(text=f"/{command.name}", note=command.summary) for command in commands)
+            return Candidates(options=tuple(names))
+        command = self.by_name.get(name[1:])
+        if command is None:
+            return Candidates()
+        argument = line[len(name) :].lstrip()
+        options = await command.complete(msgspec.structs.replace(call, argument=argument))
+        return Candidates(start=len(line) - len(argument), options=tuple(options))

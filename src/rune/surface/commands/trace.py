@@ -1,6 +1,10 @@
 """/trace: what the model saw."""
 
+from collections.abc import Sequence
+
+from rune.errors import NotFoundError
 from rune.surface.commands.command import CommandCall
+from rune.surface.commands.completion import Completion
 from rune.surface.results import CommandResult
 from rune.surface.trace_text import trace_list, trace_text
 from rune.surface.views import Views
@@ -23,3 +27,12 @@ class TraceCommand:
             return CommandResult(text=trace_list(rows), data={"traces": [row.id for row in rows]})
         trace = await self._views.trace(call.argument or None, conversation_id=call.conversation_id)
         return CommandResult(text=trace_text(trace), data={"trace": self._views.as_data(trace)})
+
+    async def complete(self, call: CommandCall) -> Sequence[Completion]:
+        """Return `list` and the ids of the newest traces."""
+        every = Completion(text="list", note="the newest traces, a line each")
+        try:
+            traces = await self._views.traces(conversation_id=call.conversation_id, limit=20)
+        except NotFoundError:  # one of them was erased or lost: /trace ID says so
+            return (every,)
+        return (every, *(Completion(text=row.id, note=f"{row.model}, {row.stop_reason}") for row in traces))

@@ -1,8 +1,11 @@
 """/trust: whether the files of this folder may instruct Rune."""
 
+from collections.abc import Sequence
+
 from rune.config.trust import TrustStatus
 from rune.host.paths import storable_path
 from rune.surface.commands.command import CommandCall, wrong_usage
+from rune.surface.commands.completion import Completion
 from rune.surface.results import CommandResult
 from rune.turn.trust import FolderTrust
 
@@ -37,6 +40,14 @@ class TrustCommand:
         files = [file.path for file in status.instructions.everything]
         return CommandResult(
             text=_text(status), data={"folder": _folder(status), "state": status.state, "files": files}
+        )
+
+    async def complete(self, call: CommandCall) -> Sequence[Completion]:
+        """Return yes and no."""
+        del call
+        return (
+            Completion(text="yes", note="what these files say counts as your own instructions"),
+            Completion(text="no", note="these files are not read"),
         )
 
 

@@ -1,0 +1,63 @@
+"""What screens list and show, as plain values: nothing of the store or of a model's transport in them."""
+
+from typing import Literal
+
+import msgspec
+
+from rune.records.messages import Channel
+from rune.records.turns import StopReason
+
+Level = Literal["green", "yellow", "orange", "red"]
+
+
+class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How a turn ended; `reason` None: it has not. `error` and `hint` are empty unless it failed."""
+
+    reason: StopReason | None
+    error: str = ""
+    hint: str = ""
+
+
+class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that could answer. `size` in bytes, `window` the tokens that it was trained for; None: not known.
+    `stand_in`: the small embedded model. `refused` says why it may not be used as things are set ("": it may).
+    """
+
+    name: str
+    provider: str
+    remote: bool = False
+    size: int | None = None
+    parameters: str = ""
+    quantisation: str = ""
+    window: int | None = None
+    capabilities: tuple[str, ...] = ()
+    stand_in: bool = False
+    refused: str = ""
+
+
+class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation in a list. `last_active` is RFC 3339; `held_by` the process that has it open, None: nobody,
+    or this one. `model` answered last, or was chosen since; "" before there was one.
+    """
+
+    id: str
+    title: str
+    channel: Channel
+    folder: str
+    last_active: str
+    messages: int
+    held_by: int | None = None
+    private: bool = False
+    model: str = ""
+
+
+class ContextUse(msgspec.Struct, frozen=True, kw_only=True):
+    """How full the last prompt of a conversation was, in tokens; `budget` is what a prompt may have of `window`.
+    `served`: `used` was counted by the server, else it is the estimate.
+    """
+
+    used: int
+    budget: int
+    window: int
+    level: Level
+    served: bool

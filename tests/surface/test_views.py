@@ -1,0 +1,135 @@
+"""What screens read: conversations with their holders, ends of turns, models, how full the context is."""
+
+from pathlib import Path
+
+import pytest
+
+from rune.errors import ModelUnavailableError, NotFoundError, StreamBrokenError
+from rune.models.scripted import ScriptedTransport, breaks, says
+from rune.models.transport import Capability, ModelInfo
+from rune.records.turns import StopReason
+from rune.surface.model_list import CANNOT_CHAT, REMOTE_REFUSED
+from rune.surface.rows import ContextUse, ModelRow, TurnEnd
+from tests.turn.rig import rig
+
+CHATS: frozenset[Capability] = frozenset({"chat", "tools"})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+async def test_rows_are_the_newest_first_of_a_folder_and_channel(home: Path) -> None:
+    async with rig(home, lambda _: says("yes")) as it:
+        views = it.services.surface.views
+        first, second = await it.say("first"), await it.say("second")
+        await it.say("more", first.conversation_id)
+        rows = await views.rows(str(it.folder), "task")
+        assert [(row.title, row.messages) for row in rows] == [("first", 4), ("second", 2)]
+        assert [row.id for row in await views.rows(limit=1)] == [first.conversation_id]
+        assert list(await views.rows("/elsewhere")) == []
+        assert list(await views.rows(channel="chat")) == []
+        row = await views.conversation(second.conversation_id)
+        assert row == rows[1]
+        assert (row.channel, row.folder, row.model, row.private) == ("task", str(it.folder), "scripted", False)
+        with pytest.raises(NotFoundError):
+            await views.conversation("cnv_00000000000000000000000000")
+
+
+async def test_only_another_holder_of_a_conversation_is_named(home: Path) -> None:
+    async with rig(home, lambda _: says("yes")) as it, rig(home, []) as other:
+        said = await it.say("mine")
+        ours, theirs = it.services.surface.views, other.services.surface.views
+        assert (await ours.conversation(said.conversation_id)).held_by is None
+        assert await ours.holder(said.conversation_id) is None
+        holder = await theirs.holder(said.conversation_id)
+        assert holder is not None
+        assert [row.held_by for row in await theirs.rows()] == [holder.pid]
+        await it.operator.leave(said.conversation_id)
+        assert await theirs.holder(said.conversation_id) is None
+
+
+async def test_ends_say_what_made_a_turn_fail_also_in_the_next_process(home: Path) -> None:
+    broken = StreamBrokenError("the server went away", hint="Start it again.")
+    async with rig(home, [says("yes"), [broken], breaks("half", broken)]) as it:
+        first = await it.say("one")
+        failed = await it.say("two", first.conversation_id)
+        half = await it.say("three", first.conversation_id)
+    expected = {
+        first.turn_id: TurnEnd(reason=StopReason.ANSWERED),
+        failed.turn_id: TurnEnd(reason=StopReason.FAILED, error="the server went away", hint="Start it again."),
+        half.turn_id: TurnEnd(reason=StopReason.INCOMPLETE, error="the server went away", hint="Start it again."),
+    }
+    async with rig(home, []) as it:
+        assert await it.services.surface.views.ends(first.conversation_id) == expected
+
+
+async def test_the_context_of_a_conversation_is_that_of_its_newest_prompt(home: Path) -> None:
+    async with rig(home, lambda _: says("yes")) as it:
+        views = it.services.surface.views
+        assert await views.context_use("cnv_00000000000000000000000000") is None
+        first = await it.say("one")
+        before = await views.context_use(first.conversation_id)
+        await it.say("two " * 3000, first.conversation_id)
+        after = await views.context_use(first.conversation_id)
+        trace = await views.trace(None)
+    assert before is not None
+    assert after is not None
+    assert after == ContextUse(
+        used=trace.prompt_tokens_estimated, budget=trace.input_budget, window=8192, level="yellow", served=False
+    )
+    assert before.level == "green"
+    assert before.used < after.used
+
+
+class Describing(ScriptedTransport):
+    """Lists less about its models than it says when it is asked for one."""
+
+    async def describe(self, model: str) -> ModelInfo:
+        if model == "bare":
+            return ModelInfo(name="bare", provider="scripted", capabilities=CHATS, context_length=4096)
+        if model == "mute":
+            raise ModelUnavailableError("it does not say")
+        return await super().describe(model)
+
+
+async def test_models_say_what_they_are_and_why_they_may_not_answer(home: Path) -> None:
+    model = Describing(
+        models=[
+            ModelInfo(name="small", provider="scripted", capabilities=CHATS, context_length=8192, size=2_500_000_000),
+            ModelInfo(name="bare", provider="scripted", capabilities=frozenset()),
+            ModelInfo(name="mute", provider="scripted", capabilities=frozenset()),
+            ModelInfo(name="far", provider="scripted", capabilities=CHATS, context_length=8192, remote=True),
+            ModelInfo(name="vectors", provider="scripted", capabilities=frozenset({"embedding"}), context_length=512),
+            ModelInfo(name="tiny", provider="embedded", capabilities=CHATS, context_length=2048),
+        ]
+    )
+    async with rig(home, [], model=model) as it:
+        rows, unseen = await it.services.surface.views.model_rows()
+    assert list(unseen) == []
+    assert rows[0] == ModelRow(
+        name="small", provider="scripted", size=2_500_000_000, window=8192, capabilities=("chat", "tools")
+    )
+    assert [(row.name, row.window, row.refused) for row in rows[1:]] == [
+        ("bare", 4096, ""),
+        ("mute", None, ""),
+        ("far", 8192, REMOTE_REFUSED),
+        ("vectors", 512, CANNOT_CHAT),
+        ("tiny", 2048, ""),
+    ]
+    assert [row.name for row in rows if row.stand_in] == ["tiny"]
+
+
+class Down(ScriptedTransport):
+    """A server that does not answer."""
+
+    async def models(self) -> list[ModelInfo]:
+        raise ModelUnavailableError("nobody answers", hint="Start it.")
+
+
+async def test_a_server_that_is_down_is_told_and_raises_nothing(home: Path) -> None:
+    async with rig(home, [], model=Down()) as it:
+        rows, unseen = await it.services.surface.views.model_rows()
+    assert list(rows) == []
+    assert [(error.message, error.hint) for error in unseen] == [("nobody answers", "Start it.")]
