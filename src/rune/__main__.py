@@ -1,5 +1,6 @@
 """The entry point: `python -m rune`, and the script `rune`."""
 
+import os
 import sys
 
 INTERRUPTED = 130
@@ -23,15 +24,20 @@ def _main() -> int:
         from rune.version import __version__
 
         return print_line(f"rune {__version__}", closed)
+    from rune.cli.first_frame import FirstFrame, can_show, opens_app
     from rune.cli.signals import ignore_signals, raise_on_signals
 
     raise_on_signals()
+    frame = FirstFrame()
     try:
+        if opens_app(arguments) and can_show(os.environ):
+            frame.show(os.environ)  # before anything else is imported: the rest takes a while
         from rune.cli.main import run
 
-        return run(arguments, closed)
+        return run(arguments, closed, frame)
     finally:
         ignore_signals()
+        frame.restore()
         settle()
 
 

@@ -11,6 +11,7 @@ MESSAGE_LIMIT = 300
 
 _DESCRIPTION = """A local-first assistant in the terminal.
 
+  rune                               the app; with -c or -r it goes on with a conversation
   rune -p "Name three rivers"        answer on stdout
   git diff | rune -p "Review this"   with what is piped in
   rune -c -p "And one in Asia"       go on with the newest conversation of this folder
@@ -44,11 +45,6 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return what was asked for. Raises UsageError, and HelpAskedError for `--help`."""
     return _parser().parse_args(arguments)
-
-
-def usage() -> str:
-    """Return how Rune is called, in a line."""
-    return _parser().format_usage().rstrip("\n")
 
 
 def _parser() -> _Parser:

@@ -6,9 +6,11 @@ import os
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rune.cli.arguments import HelpAskedError, parse, usage
+from rune.cli.arguments import HelpAskedError, parse
 from rune.cli.exit_codes import ExitCode, of_error
+from rune.cli.first_frame import FirstFrame
 from rune.cli.interrupts import Interrupts
 from rune.cli.output import Output, StdoutLostError
 from rune.cli.signals import raise_on_signals
@@ -18,24 +20,29 @@ from rune.errors import RuneError, UsageError
 from rune.host.paths import storable_path
 from rune.version import __version__
 
+if TYPE_CHECKING:
+    from rune.bootstrap import Services
+
 REBUILD_NOTED = 5_000
 
 
-def run(arguments: Sequence[str], closed: frozenset[int] = frozenset()) -> int:
+def run(arguments: Sequence[str], closed: frozenset[int], frame: FirstFrame) -> int:
     """Run one command line and write all it says; returns the exit code.
 
-    `arguments` as Python gives them; `closed` are the numbers of the standard streams that were closed.
+    `arguments` as Python gives them; `closed` are the numbers of the standard streams that were closed; `frame`
+    is on the screen when the arguments looked like the app's.
     """
     streams = StandardStreams(closed)
     output = Output(streams.out, streams.err)
-    code = _run([_as_text(argument) for argument in arguments], output, Interrupts(streams))
+    code = _run([_as_text(argument) for argument in arguments], output, Interrupts(streams), frame)
     return int(_written(code, streams, output))
 
 
-def _run(arguments: Sequence[str], output: Output, interrupts: Interrupts) -> ExitCode:
+def _run(arguments: Sequence[str], output: Output, interrupts: Interrupts, frame: FirstFrame) -> ExitCode:
     try:
         output.check()
-        return _dispatch(parse(arguments), output, interrupts)
+        with frame:
+            return _dispatch(parse(arguments), output, interrupts, frame)
     except HelpAskedError as asked:
         output.line(asked.text)
         return ExitCode.DONE
@@ -77,7 +84,7 @@ def _written(code: ExitCode, streams: StandardStreams, output: Output) -> ExitCo
     return code
 
 
-def _dispatch(options: argparse.Namespace, output: Output, interrupts: Interrupts) -> ExitCode:
+def _dispatch(options: argparse.Namespace, output: Output, interrupts: Interrupts, frame: FirstFrame) -> ExitCode:
     if options.version:
         output.line(f"rune {__version__}")
         return ExitCode.DONE
@@ -86,19 +93,51 @@ def _dispatch(options: argparse.Namespace, output: Output, interrupts: Interrupt
             raise UsageError(f"-p and the command {options.command!r} cannot be used together")
         return _command(options, output, interrupts)
     if options.prompt is None and is_terminal():
-        for line in usage().splitlines():
-            output.note(line)
-        output.note('rune: the app does not exist yet; ask with `rune -p "..."` (`rune --help` shows more)')
-        return ExitCode.USAGE
+        return _app(options, output, frame)
     return _prompt(options, output, interrupts)
+
+
+def _app(options: argparse.Namespace, output: Output, frame: FirstFrame) -> ExitCode:
+    hint = 'Ask with `rune -p "..."`; `rune --help` shows more.'
+    _check_one_conversation(options)
+    if options.output_format != "text":
+        raise UsageError("--output-format is for an answer on stdout", hint=hint)
+    if not output.out_is_terminal:
+        raise UsageError("the app needs a terminal, and stdout is none", hint=hint)
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError("the app needs a terminal with a screen, and this one has none (TERM=dumb)", hint=hint)
+    from rune.cli.app import run_app
+    from rune.tui.app_start import AppStart
+
+    def build(told: Callable[[str], None]) -> "Services":
+        from rune.bootstrap import build
+
+        def rebuilding(events: int) -> None:
+            told(f"reading the journal anew, {events:,} events so far")
+
+        return build(os.environ, surface_kind="app", on_rebuild=rebuilding)
+
+    start = AppStart(
+        folder=_here(),
+        channel=options.channel,
+        resume=options.resume,
+        carry_on=options.carry_on,
+        model=options.model,
+        max_steps=options.max_steps,
+    )
+    return run_app(start, build, frame, output)
+
+
+def _check_one_conversation(options: argparse.Namespace) -> None:
+    if options.carry_on and options.resume is not None:
+        raise UsageError("-c and -r cannot be used together", hint="-r names the conversation; -c takes the newest.")
 
 
 def _prompt(options: argparse.Namespace, output: Output, interrupts: Interrupts) -> ExitCode:
     from rune.cli.headless import HeadlessRequest, run_headless
     from rune.surface.commands.registry import Commands
 
-    if options.carry_on and options.resume is not None:
-        raise UsageError("-c and -r cannot be used together", hint="-r names the conversation; -c takes the newest.")
+    _check_one_conversation(options)
     typed: str = options.prompt or ""
     # A command takes nothing from stdin: in a script that is the script's own.
     piped = "" if Commands.is_command(typed) else read_piped(output.note)

@@ -35,6 +35,11 @@ class Output:
         self._last = ""
 
     @property
+    def out_is_terminal(self) -> bool:
+        """Whether a person sees stdout."""
+        return self._out.is_terminal
+
+    @property
     def err_is_terminal(self) -> bool:
         """Whether a person sees stderr as it comes."""
         return self._err.is_terminal

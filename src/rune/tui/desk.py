@@ -1,0 +1,231 @@
+"""Both channels of one app, and what is unsent in them. Knows the surface and no widget."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from rune.config.trust import TrustStatus
+from rune.errors import RuneError
+from rune.records.messages import Channel
+from rune.surface.commands.command import CommandCall
+from rune.surface.commands.completion import Candidates
+from rune.surface.drafts import DraftFile, LeftDraft
+from rune.surface.prompt_history import Sent
+from rune.surface.results import CommandResult
+from rune.surface.rows import ConversationRow, ModelRow
+from rune.surface.surface import Surface
+from rune.tui.app_start import CHANNELS, AppStart
+from rune.tui.talk import Talk
+
+
+class Desk:
+    """What the person works at: a talk for each channel, one of them in front.
+
+    `changed` and `ended` are those of `Talk`, called for either of them.
+    """
+
+    def __init__(
+        self, surface: Surface, start: AppStart, *, changed: Callable[[Talk], None], ended: Callable[[Talk], None]
+    ) -> None:
+        self.surface = surface
+        self.folder = start.folder
+        self.channel: Channel = start.channel
+        self.offered: tuple[str, ...] = ()
+        self._start = start
+        self._draft: DraftFile | None = None
+        self._saving = asyncio.Lock()
+        self.talks: dict[Channel, Talk] = {
+            channel: Talk(
+                surface,
+                channel=channel,
+                folder=start.folder,
+                changed=changed,
+                ended=ended,
+                requested_model=start.model,
+                max_steps=start.max_steps,
+            )
+            for channel in CHANNELS
+        }
+
+    @property
+    def talk(self) -> Talk:
+        """The one in front."""
+        return self.talks[self.channel]
+
+    @property
+    def other(self) -> Talk:
+        """The one behind."""
+        return next(talk for channel, talk in self.talks.items() if channel != self.channel)
+
+    async def begin(self) -> None:
+        """Open what the command line asked for. Raises NotFoundError for an id that is none; what else goes
+        wrong is told in the transcript: a person can work without it.
+        """
+        await self._open_asked()
+        try:
+            self._draft = await asyncio.to_thread(self.surface.drafts.open, self.folder)
+            await self._take_over(await asyncio.to_thread(self.surface.drafts.left_behind, self.folder))
+        except RuneError as error:
+            self.talk.tell(f"what you type is not kept over a crash: {error.message}", error.hint, tier=1)
+
+    async def _open_asked(self) -> None:
+        start, views = self._start, self.surface.views
+        if start.resume is not None:
+            await self._open(await views.resolve(start.resume))
+        elif start.carry_on:
+            for talk in self.talks.values():
+                identity, passed = await views.latest_free(self.folder, talk.channel)
+                if identity is not None:
+                    await talk.open(identity)
+                for holder in passed:
+                    talk.tell(f"a newer conversation is open in process {holder.pid}; it is left alone")
+                if identity is None and talk is self.talk:
+                    talk.tell("there is nothing to continue in this folder; this starts a conversation")
+
+    def say(self, text: str, *, pasted: bool = False) -> None:
+        """Send what was typed. In the chat, `>` at the beginning speaks to the task (terminal.md, Screen)."""
+        task = self.talks["task"]
+        if self.channel == "chat" and text.startswith(">") and text[1:].strip():
+            task.say(text[1:].strip(), pasted=pasted)
+            self.talk.tell(f"passed on to the task: {text[1:].strip()}")
+        else:
+            self.talk.say(text, pasted=pasted)
+
+    async def command(self, line: str) -> CommandResult | None:
+        """Run a slash command in the channel in front, and go where it leads: a conversation opens in its channel."""
+        talk = self.talk
+        if line.strip() == "/new" and (talk.conversation_id is None or talk.held_elsewhere):
+            return await self._begin_anew(line)
+        result = await talk.command(line)
+        if result is not None and result.opens is not None:
+            try:
+                await self._open(result.opens)
+            except RuneError as error:
+                talk.failed(line, error)
+                return None
+        return result
+
+    async def _begin_anew(self, line: str) -> CommandResult | None:
+        """Begin a conversation where there is no task of this process to end."""
+        try:
+            await self.talk.begin_anew()
+        except RuneError as error:
+            self.talk.failed(line, error)
+            return None
+        return CommandResult(text="", data={})
+
+    async def _open(self, identity: str) -> None:
+        channel = (await self.surface.views.conversation(identity)).channel
+        await self.talks[channel].open(identity)
+        self.channel = channel
+        await self.talk.look_for_model()
+
+    async def candidates(self, line: str) -> Candidates:
+        """Return how a command could go on."""
+        talk = self.talk
+        call = CommandCall(argument="", folder=self.folder, channel=talk.channel, conversation_id=talk.conversation_id)
+        return await self.surface.commands.candidates(line, call)
+
+    async def history(self) -> tuple[Sent, ...]:
+        """Return what was sent in this folder before, oldest first; what cannot be read is told."""
+        try:
+            remembered = await asyncio.to_thread(self.surface.history.load, self.folder)
+        except RuneError as error:
+            self.talk.tell(f"earlier messages cannot be offered: {error.message}", error.hint, tier=1)
+            return ()
+        if remembered.damaged:
+            self.talk.tell(f"{remembered.damaged} lines of the history of messages cannot be read; they are kept")
+        return remembered.entries
+
+    async def remember(self, text: str, *, command: bool) -> None:
+        """Add what was sent to the history. Of private conversations nothing is kept."""
+        if self.talk.private:
+            return
+        try:
+            await asyncio.to_thread(partial(self.surface.history.add, self.folder, text, command=command))
+        except RuneError as error:
+            self.talk.tell(f"this message is not kept in the history: {error.message}", error.hint, tier=1)
+
+    async def save_draft(self, prompts: Mapping[Channel, str]) -> None:
+        """Keep what is unsent, so that a crash does not take it. Of private conversations nothing is kept."""
+        async with self._saving:
+            if self._draft is None:
+                return
+            kept = [talk for talk in self.talks.values() if not talk.private]
+            texts: dict[Channel, str] = {talk.channel: prompts.get(talk.channel, "") for talk in kept}
+            waiting: dict[Channel, tuple[str, ...]] = {
+                talk.channel: tuple(message.text for message in talk.waiting) for talk in kept
+            }
+            waiting["task"] = (*self.offered, *waiting.get("task", ()))
+            try:
+                await asyncio.to_thread(self._draft.save, texts, waiting)
+            except RuneError as error:
+                self._draft = None
+                self.talk.tell(f"what you type is not kept over a crash: {error.message}", error.hint, tier=1)
+
+    async def _take_over(self, left: Sequence[LeftDraft]) -> None:
+        """Offer what ended Runes left unsent in this folder, the oldest first. Kept as ours before theirs goes: a
+        kill in between loses nothing.
+        """
+        taken = [draft for draft in left if await asyncio.to_thread(draft.take)]
+        texts = [text for draft in taken for channel in CHANNELS for text in _texts(draft, channel)]
+        self.offered = tuple(text for text in texts if text.strip())
+        await self.save_draft({})
+        for draft in taken:
+            await asyncio.to_thread(draft.discard)
+
+    def take_offered(self) -> str:
+        """Return what was offered as one text; it is offered no longer."""
+        offered, self.offered = self.offered, ()
+        return "\n\n".join(offered)
+
+    async def trust(self) -> TrustStatus | None:
+        """Return whether the folder's files may instruct Rune; None when it cannot be known, which is told."""
+        try:
+            return await asyncio.to_thread(self.surface.trust.status, self.folder)
+        except RuneError as error:
+            self.talk.tell(f"whether this folder is trusted cannot be known: {error.message}", error.hint, tier=1)
+            return None
+
+    async def grant(self, shown: TrustStatus) -> None:
+        """Trust exactly what was shown."""
+        try:
+            await self.surface.trust.grant(shown)
+        except RuneError as error:
+            self.talk.tell(f"nothing was trusted: {error.message}", error.hint, tier=1)
+            return
+        files = ", ".join(file.path for file in shown.instructions.everything)
+        self.talk.tell(f"trusted: {files} instruct{'s' * (len(shown.instructions.everything) == 1)} Rune from now on")
+
+    async def models(self) -> tuple[Sequence[ModelRow], Sequence[str]]:
+        """Return the models that there are, and what kept others from being seen."""
+        rows, failures = await self.surface.views.model_rows()
+        return rows, [failure.message for failure in failures]
+
+    async def conversations(self) -> Sequence[ConversationRow]:
+        """Return the conversations of this folder, both channels, the newest first."""
+        return await self.surface.views.rows(folder=self.folder)
+
+    async def look_for_model(self) -> None:
+        """Find out which model will answer in each channel, so that it can be shown before it is asked."""
+        for talk in self.talks.values():
+            await talk.look_for_model()
+
+    async def close(self, prompts: Mapping[Channel, str]) -> None:
+        """Stop sending; what is unsent is offered again next time."""
+        for talk in self.talks.values():
+            await talk.close()
+        await self.save_draft(prompts)
+        async with self._saving:
+            draft, self._draft = self._draft, None
+            if draft is not None:
+                await asyncio.to_thread(draft.close)
+
+    def goodbye(self) -> tuple[str, ...]:
+        """Return how each conversation is resumed, a line each."""
+        talks = [talk for talk in self.talks.values() if talk.conversation_id and talk.transcript.entries]
+        return tuple(f"rune -r {talk.conversation_id}" for talk in talks)
+
+
+def _texts(draft: LeftDraft, channel: Channel) -> tuple[str, ...]:
+    return (*draft.waiting.get(channel, ()), draft.prompts.get(channel, ""))

@@ -1,0 +1,158 @@
+"""The row at the top: which model answers and where, how full its window is, what fails, which channel, which folder.
+
+Imports next to nothing: the first frame draws it before Textual is there.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from rune.text.safe_text import SafeText, safe_text
+from rune.tui.fit import ELLIPSIS, Spans, cut_middle, foreign, narrowed, spread, width_of
+from rune.tui.lines import Line, Span
+
+if TYPE_CHECKING:
+    from rune.records.messages import Channel
+    from rune.surface.rows import ContextUse
+
+Where = Literal["", "local", "remote", "stand-in"]
+
+_CHANNELS: Final[tuple["Channel", ...]] = ("task", "chat")
+_LEVELS: Final = {"green": "good", "yellow": "warning", "orange": "warning", "red": "bad"}
+# The longest level and health, so that nothing to the left of them moves when they change.
+_LEVEL_CELLS: Final = 6
+_HEALTH_CELLS: Final = 11
+_MODEL_CELLS: Final = (40, 24, 16, 12, 8)
+_FOLDER_CELLS: Final = (40, 24, 16, 12)
+# What goes first when the row is too narrow; a name takes its part one form further down.
+_ORDER: Final = (
+    *("folder", "health", "folder", "bar", "model", "folder", "bar", "rune", "health", "folder"),
+    *("channels", "model", "where", "ctx", "health", "model", "where", "model", "health", "channels"),
+)
+
+
+class HeaderState(NamedTuple):
+    """What the header shows. `model` None: not known yet, "": there is none. `failing` names the subsystems that
+    fail, `worst_tier` is the worst of their tiers. `busy` and `unread` speak of the other channel: a turn of its
+    runs, it has news. `home` is the folder that is written as ~.
+    """
+
+    model: str | None = None
+    where: Where = ""
+    context: "ContextUse | None" = None
+    failing: tuple[str, ...] = ()
+    worst_tier: int | None = None
+    channel: "Channel" = "task"
+    busy: bool = False
+    unread: bool = False
+    folder: str = ""
+    home: str = ""
+
+
+def header_line(state: HeaderState, width: int) -> Line:
+    """Return the header in exactly `width` cells, or in fewer where that many are not to be had."""
+    parts: dict[str, Sequence[Spans]] = {
+        "rune": (_spans((" rune ", "accent strong")), ()),
+        "model": _model(state),
+        "where": _where(state),
+        **_context(state.context),
+        "health": _health(state),
+        "channels": _channels(state),
+        "folder": _folder(state),
+    }
+    fitting = narrowed(parts, _ORDER, width - 1)
+    left = (*fitting["rune"], *fitting["model"], *fitting["where"])
+    names = ("ctx", "bar", "use", "health", "channels", "folder")
+    return spread(left, [span for name in names for span in fitting[name]], width)
+
+
+def percentage(context: "ContextUse") -> str:
+    """Return how much of its budget the prompt took, cut and not rounded: full is said when it is full."""
+    if context.budget <= 0:
+        return "full"
+    percent = context.used * 100 // context.budget
+    return "<1%" if percent < 1 <= context.used else f"{percent}%"
+
+
+def short_folder(folder: str, home: str, cells: int) -> SafeText:
+    """Return a folder in at most `cells` cells: ~ for `home`, and what is in the middle goes first."""
+    path = folder
+    if home and home != "/" and (folder == home or folder.startswith(home.rstrip("/") + "/")):
+        path = "~" + folder[len(home.rstrip("/")) :]
+    safe = safe_text(path, newlines=False, tabs=False)
+    first, *after = safe.split("/")
+    for gone in range(len(after)):
+        shorter = SafeText("/".join([first, *([ELLIPSIS] if gone else []), *after[gone:]]))
+        if len(shorter) <= cells * 2 and width_of([Span(shorter)]) <= cells:
+            return shorter
+    return cut_middle(SafeText(after[-1] if after else safe), cells)
+
+
+def _spans(*pieces: tuple[str, str]) -> Spans:
+    return tuple(Span(SafeText(text), style) for text, style in pieces)
+
+
+def _model(state: HeaderState) -> Sequence[Spans]:
+    if state.model is None:
+        return (_spans((" opening", "dim")),)
+    if not state.model:
+        return (_spans((" no model", "warning")),)
+    return tuple((Span(SafeText(" ")), Span(foreign(state.model, cells), "strong")) for cells in _MODEL_CELLS)
+
+
+def _where(state: HeaderState) -> Sequence[Spans]:
+    nothing: Spans = ()
+    if not state.where or not state.model:
+        return (nothing,)
+    form = _spans((" · ", "dim"), (state.where, "dim" if state.where == "local" else "warning"))
+    # That words leave this machine, or that a small model stands in, stays longer than that all is as usual.
+    return (form, nothing) if state.where == "local" else (form, form, nothing)
+
+
+def _context(context: "ContextUse | None") -> dict[str, Sequence[Spans]]:
+    if context is None:
+        return {"ctx": ((),), "bar": ((),), "use": ((),)}
+    style = _LEVELS[context.level]
+    filled = min(max(context.used / max(context.budget, 1), 0.0), 1.0)
+    bars = tuple(
+        _spans(("▓" * round(filled * cells), style), ("░" * (cells - round(filled * cells)), "dim"), (" ", ""))
+        for cells in (8, 4)
+    )
+    estimate = "" if context.served else "~"
+    use = _spans((f"{estimate + percentage(context):>4} ", ""), (f"{context.level:<{_LEVEL_CELLS}}", style))
+    return {"ctx": (_spans(("  ctx ", "dim")), _spans((" ", ""))), "bar": (*bars, ()), "use": (use,)}
+
+
+def _health(state: HeaderState) -> Sequence[Spans]:
+    if not state.failing:
+        if state.model is None:
+            return ((),)
+        return _spans(("  ● ", "good"), (f"{'healthy':<{_HEALTH_CELLS - 2}}", "dim")), _spans(("  ●", "good")), ()
+    mark, style = ("✖", "bad") if state.worst_tier == 0 else ("▲", "warning")
+    first, *others = state.failing
+    more = f" +{len(others)}" if others else ""
+    name = foreign(first, 24)
+    long = _spans((f"  {mark} {name + more:<{_HEALTH_CELLS - 2}}", style))
+    brief = _spans((f"  {mark} {len(state.failing)}", style))
+    return long, long, brief, ()
+
+
+def _channels(state: HeaderState) -> Sequence[Spans]:
+    marks = ("•" if state.unread else "") + ("…" if state.busy else "")
+    news = "accent" if marks else "dim"
+    whole: list[tuple[str, str]] = [("  ", "")]
+    brief: list[tuple[str, str]] = [(" ", ""), (f"[{state.channel}]", "strong")]
+    for name in _CHANNELS:
+        whole.append((f"[{name}] ", "strong") if name == state.channel else (f" {name}{marks:<2}", news))
+        if name != state.channel and marks:
+            brief.append((f" {name}{marks}", news))
+    return _spans(*whole), _spans(*brief), _spans(*brief[:2])
+
+
+def _folder(state: HeaderState) -> Sequence[Spans]:
+    if not state.folder:
+        return ((),)
+    forms = [
+        (Span(SafeText(" ")), Span(short_folder(state.folder, state.home, cells), "dim"), Span(SafeText(" ")))
+        for cells in _FOLDER_CELLS
+    ]
+    return (*forms, ())

@@ -1,0 +1,1 @@
+"""Markdown as terminal lines: pure functions, no widget."""

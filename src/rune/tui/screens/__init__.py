@@ -1,0 +1,1 @@
+"""Screens, a .tcss beside each."""

@@ -1,0 +1,118 @@
+"""What stands around the transcript of the chat screen: header, what waits, footer."""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from textual.screen import Screen
+from textual.timer import Timer
+
+from rune.records.messages import Channel
+from rune.tui.footer_state import FooterState
+from rune.tui.glance import header_state, model_name
+from rune.tui.widgets.footer import Footer
+from rune.tui.widgets.header import Header
+from rune.tui.widgets.transcript import TranscriptView
+from rune.tui.widgets.waiting import WaitingMessages
+from rune.version import __version__
+
+if TYPE_CHECKING:  # what a desk needs is imported after the app's first picture
+    from rune.tui.desk import Desk
+
+HINT_SECONDS: Final = 2.0
+TICK_SECONDS: Final = 0.25
+
+
+class Seen(NamedTuple):
+    """What the bars speak of. `early` was sent before there was a desk; `unread` channels have news."""
+
+    desk: "Desk | None"
+    folder: str
+    channel: Channel
+    view: TranscriptView
+    early: Sequence[str]
+    unread: Collection[Channel]
+
+
+class ChatBars:
+    """Gives the bars of `screen` what they show, which `look` tells. `hint` is what the footer says before all
+    else, "" nothing.
+
+    While a turn runs the footer is shown anew four times a second: figures that change with every token can be
+    read by nobody.
+    """
+
+    def __init__(self, screen: Screen[None], look: Callable[[], Seen]) -> None:
+        self.hint = ""
+        self._screen = screen
+        self._look = look
+        self._hint_timer: Timer | None = None
+        self._tick: Timer | None = None
+        self._told: object = None
+
+    def say(self, text: str) -> None:
+        """Let the footer say this for a moment."""
+        self.hint = text
+        if self._hint_timer is not None:
+            self._hint_timer.stop()
+        self._hint_timer = self._screen.set_timer(HINT_SECONDS, self._forget)
+        self.show_footer()
+
+    def show(self) -> None:
+        """Show all of them as things are now."""
+        self.show_header()
+        self.show_waiting()
+        self.show_footer()
+
+    def show_header(self) -> None:
+        """Show the header as things are now."""
+        seen = self._look()
+        state = header_state(seen.desk, seen.folder, seen.channel, seen.unread)
+        self._screen.query_one(Header).show(state)
+
+    def show_waiting(self) -> None:
+        """Show what waits to be sent."""
+        seen = self._look()
+        texts = list(seen.early)
+        if seen.desk is not None:
+            texts += [message.text for message in seen.desk.talk.waiting]
+        self._screen.query_one(WaitingMessages).show(texts)
+
+    def show_footer(self) -> None:
+        """Show the footer as things are now."""
+        seen = self._look()
+        talk = seen.desk.talk if seen.desk is not None else None
+        self._keep_time(running=talk is not None and talk.busy)
+        state = FooterState(
+            pace=talk.transcript.pace if talk is not None else None,
+            now=asyncio.get_running_loop().time(),
+            waiting=len(talk.waiting) if talk is not None else len(seen.early),
+            following=seen.view.following,
+            below=seen.view.below,
+            hint=self.hint,
+            version=__version__,
+            model=model_name(seen.desk),
+        )
+        self._screen.query_one(Footer).show(state)
+
+    def heed(self) -> None:
+        """Show the footer and what waits where something other than a figure is different."""
+        desk = self._look().desk
+        talk = desk.talk if desk is not None else None
+        pace = talk.transcript.pace if talk is not None else None
+        told = (pace and (pace.turn_id, pace.phase), talk and talk.waiting)
+        if told != self._told:
+            self._told = told
+            self.show_waiting()
+            self.show_footer()
+
+    def _keep_time(self, *, running: bool) -> None:
+        if running and self._tick is None:
+            self._tick = self._screen.set_interval(TICK_SECONDS, self.show_footer)
+        elif not running and self._tick is not None:
+            self._tick.stop()
+            self._tick = None
+
+    def _forget(self) -> None:
+        self.hint, self._hint_timer = "", None
+        self.show_footer()

@@ -1,0 +1,210 @@
+"""What would instruct Rune, to be read before it is trusted: the files' texts, or what changed of them."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final, Literal, cast
+
+from rich.cells import cell_len
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.screen import ModalScreen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from rune.config.trust import TrustStatus
+from rune.host.clock import Clock
+from rune.text.safe_text import SafeText, safe_text
+from rune.tui.fit import foreign, spread
+from rune.tui.lines import Line, Span, line
+from rune.tui.painting import LINE_CLASSES, Painter
+from rune.tui.widgets.choices import Choice, Choices
+from rune.tui.widgets.line_rows import LineRows
+
+InstructionsAnswer = Literal["trust", "not_now"]
+
+_BACK: Final = Choice("back", "Back")
+_NOT_NOW: Final = Choice("not_now", "Not now")
+_TRUST: Final = Choice("trust", "Trust them")
+_TAB: Final = 8
+
+
+class InstructionsScreen(ModalScreen[InstructionsAnswer | None]):
+    """Gives what the person decided, None when they only looked. Where nothing is to be decided it only shows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Back"),
+        Binding("up", "scroll(-1)", "Up", show=False),
+        Binding("down", "scroll(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home", "ends(-1)", "Top", show=False),
+        Binding("end", "ends(1)", "Bottom", show=False),
+    ]
+    CSS_PATH = "instructions.tcss"
+
+    def __init__(self, status: TrustStatus, clock: Clock) -> None:
+        super().__init__()
+        self.status = status
+        self._clock = clock
+
+    def compose(self) -> ComposeResult:
+        """Put the texts between what they are and what may be answered."""
+        yield InstructionsTitle(self.status)
+        yield InstructionsText(self.status)
+        asked = self.status.state in {"untrusted", "changed"}
+        yield Choices((_BACK, _NOT_NOW, _TRUST) if asked else (_BACK,), self._clock)
+
+    def on_mount(self) -> None:
+        """Let the keyboard answer; the text scrolls all the same."""
+        self.query_one(Choices).focus()
+
+    @on(Choices.Chosen)
+    def _chosen(self, event: Choices.Chosen) -> None:
+        event.stop()
+        self.dismiss(None if event.name == _BACK.name else cast("InstructionsAnswer", event.name))
+
+    @on(Choices.TypedPast)
+    @on(Choices.PastedPast)
+    def _typed_past(self, event: Choices.TypedPast | Choices.PastedPast) -> None:
+        event.stop()  # nobody writes here, and the prompt is not to be seen
+
+    def action_scroll(self, by: int) -> None:
+        """Move the text by rows."""
+        self.query_one(InstructionsText).scroll_relative(y=by, animate=False)
+
+    def action_page(self, by: int) -> None:
+        """Move the text by pages."""
+        text = self.query_one(InstructionsText)
+        text.scroll_relative(y=by * max(text.size.height - 1, 1), animate=False)
+
+    def action_ends(self, to: int) -> None:
+        """Show the beginning or the end of the text."""
+        text = self.query_one(InstructionsText)
+        text.scroll_to(y=0 if to < 0 else text.virtual_size.height, animate=False)
+
+
+class InstructionsText(ScrollView, can_focus=False):
+    """Lines of any length, wrapped at the right edge: nothing of them lies outside the screen."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(LINE_CLASSES)
+    ALLOW_SELECT = False
+
+    def __init__(self, status: TrustStatus) -> None:
+        super().__init__()
+        self._status = status
+        self._rows: Sequence[Line] = ()
+        self._rows_for: int = -1
+        self._painter = Painter(self)
+
+    def notify_style_update(self) -> None:
+        """Look the colours up anew."""
+        super().notify_style_update()
+        self._painter.forget()
+
+    def on_resize(self) -> None:
+        """Wrap anew where the width has changed; several megabytes take a second, so the keys do not wait for it."""
+        # A column stays free for the scrollbar, so that wrapping never depends on whether there is one.
+        width = max(self.size.width - 1, 1)
+        if width != self._rows_for:
+            self._rows_for = width
+            self.run_worker(self._wrap(width), name="wrapping", exclusive=True)
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one row."""
+        width = self.scrollable_content_region.width
+        row = self.scroll_offset.y + y
+        if row >= len(self._rows):
+            return self._painter.blank(width)
+        return self._painter.strip(self._rows[row], width)
+
+    async def _wrap(self, width: int) -> None:
+        self._rows = await asyncio.to_thread(_laid_out, self._status, width)
+        self.virtual_size = Size(width, len(self._rows))
+        self.refresh()
+
+
+class InstructionsTitle(LineRows):
+    """What is shown."""
+
+    def __init__(self, status: TrustStatus) -> None:
+        super().__init__()
+        self._status = status
+
+    def draw(self, width: int) -> Sequence[Line]:
+        """Return the one row."""
+        what = "What changed since you trusted it" if self._status.state == "changed" else "What would instruct Rune"
+        title = Span(SafeText(f" {what} "), "strong")
+        where = Span(foreign(self._status.folder, max(width - len(what) - 4, 0)), "dim")
+        return (spread([title], [where, Span(SafeText(" "))], width),)
+
+
+def instruction_lines(status: TrustStatus) -> Iterator[Line]:
+    """Give the texts line by line, foreign text made safe; one line is as long as it is in its file."""
+    if status.state == "changed":
+        yield from _differences(status.changes)
+    else:
+        for file in status.instructions.everything:
+            yield line(Span(safe_text(file.path, newlines=False, tabs=False), "heading"))
+            yield from (line(Span(_shown(text))) for text in safe_text(file.text).split("\n"))
+            yield Line()
+    for left in status.left_out:
+        path = safe_text(left.path, newlines=False, tabs=False)
+        reason = safe_text(left.reason, newlines=False, tabs=False)
+        yield line(Span(path), Span(SafeText(" is left out: "), "dim"), Span(reason, "dim"))
+
+
+def wrapped(whole: Line, width: int) -> Iterator[Line]:
+    """Give a line in rows of at most `width` cells, broken wherever a row is full."""
+    if len(whole.spans) == 1 and cell_len(whole.spans[0].text[: width + 1]) <= width >= len(whole.spans[0].text):
+        yield whole
+        return
+    row: list[Span] = []
+    room = width
+    for span in whole.spans:
+        rest = str(span.text)
+        while rest:
+            taken = _fitting(rest, room)
+            if taken:
+                row.append(Span(SafeText(rest[:taken]), span.style))
+                room -= cell_len(rest[:taken])
+                rest = rest[taken:]
+            elif room == width:
+                break  # not even one character has room in a row of its own
+            if rest:
+                yield Line(tuple(row))
+                row, room = [], width
+    yield Line(tuple(row))
+
+
+def _laid_out(status: TrustStatus, width: int) -> list[Line]:
+    return [row for whole in instruction_lines(status) for row in wrapped(whole, width)]
+
+
+def _fitting(text: str, cells: int) -> int:
+    """Return how many characters from its beginning fit."""
+    head = text[:cells]
+    if head.isascii():
+        return len(head)
+    end = taken = 0
+    for char in text:
+        taken += cell_len(char)
+        if taken > cells:
+            break
+        end += 1
+    while end and cell_len(text[:end]) > cells:
+        end -= 1
+    return end
+
+
+def _shown(text: str) -> SafeText:
+    return SafeText(text.expandtabs(_TAB))
+
+
+def _differences(changes: Sequence[str]) -> Iterator[Line]:
+    marks = {"+": "inserted", "-": "deleted", "@": "dim", "#": "warning"}
+    for at, change in enumerate(changes):
+        # Only the heading of a file stands before an @@: a removed line that begins with `-- ` cannot pass for one.
+        heading = any(later.startswith("@@") for later in changes[at + 1 : at + 3]) and change[:3] in {"---", "+++"}
+        yield line(Span(_shown(safe_text(change, newlines=False)), "strong" if heading else marks.get(change[:1], "")))

@@ -1,0 +1,290 @@
+"""One channel's conversation, as the person has it in front of them. Knows the surface and no widget."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from rune.errors import ModelError, RuneError, UsageError
+from rune.records.messages import Channel
+from rune.records.turns import StopReason
+from rune.surface.commands.command import CommandCall
+from rune.surface.results import CommandResult
+from rune.surface.rows import ContextUse
+from rune.surface.surface import Surface
+from rune.tui.flushes import Flushes
+from rune.tui.transcript_state import (
+    CommandOutput,
+    Told,
+    Transcript,
+    cancelling,
+    reduce,
+    refused,
+    restored,
+    sent,
+    told,
+)
+from rune.turn.events import TextDelta, ThinkingDelta, TurnClosed, TurnEvent, TurnOpened
+from rune.turn.flight import CancelToken
+from rune.turn.request import TurnRequest
+
+EMBEDDED: Final = "embedded"  # the provider's name, as turns tell it
+# After these the next waiting message is sent by itself. After any other end the person decides.
+GOES_ON: Final = frozenset({StopReason.ANSWERED, StopReason.LENGTH})
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that is not sent yet. `pasted`: none of it was typed."""
+
+    text: str
+    pasted: bool = False
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """What answers: `name` "" when nothing can. `stand_in`: the small embedded model, for want of another."""
+
+    name: str = ""
+    remote: bool = False
+    stand_in: bool = False
+
+
+class Talk:
+    """Sends what is said, one message after the other, and keeps what is to be shown of it.
+
+    `changed` is called on the event loop whenever anything of it looks different; `ended` when a turn has.
+    Times are those of the running event loop.
+    """
+
+    def __init__(
+        self,
+        surface: Surface,
+        *,
+        channel: Channel,
+        folder: str,
+        changed: Callable[["Talk"], None],
+        ended: Callable[["Talk"], None] = lambda _: None,
+        requested_model: str | None = None,
+        max_steps: int | None = None,
+    ) -> None:
+        self.channel: Channel = channel
+        self.folder = folder
+        self.conversation_id: str | None = None
+        self.private = False
+        self.held_elsewhere = False
+        self.transcript = Transcript()
+        self.waiting: tuple[Waiting, ...] = ()
+        self.held = False
+        self.requested_model = requested_model
+        self.model: Model | None = None
+        self.context: ContextUse | None = None
+        self._surface = surface
+        self._changed = changed
+        self._ended = ended
+        self._max_steps = max_steps
+        self._stop = CancelToken()
+        self._sending: asyncio.Task[None] | None = None
+        self._flushes: Flushes[TurnEvent] = Flushes(self._take)
+        self._keys = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn of this conversation runs."""
+        return self.transcript.pace is not None
+
+    def say(self, text: str, *, pasted: bool = False) -> None:
+        """Send a message; while a turn runs it waits for its end. Also sends on what was held."""
+        self.waiting = (*self.waiting, Waiting(text=text, pasted=pasted))
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Send what waits, also what was held back."""
+        self.held = False
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send_waiting(), name=f"talk {self.channel}")
+        self._changed(self)
+
+    def take_back(self) -> str | None:
+        """Return the newest message that waits, which waits no longer; None when there is none."""
+        if not self.waiting:
+            return None
+        *rest, last = self.waiting
+        self.waiting = tuple(rest)
+        self.held = self.held and bool(rest)
+        self._changed(self)
+        return last.text
+
+    def cancel(self) -> bool:
+        """Stop the running turn; False when none runs. What was said so far is kept."""
+        if not self.busy:
+            return False
+        self._stop.cancel()
+        self.transcript = cancelling(self.transcript)
+        self._changed(self)
+        return True
+
+    async def open(self, conversation_id: str) -> None:
+        """Show a stored conversation and go on with it. Raises NotFoundError, UsageError while a turn runs."""
+        self._refuse_while_busy()
+        views = self._surface.views
+        messages = await views.transcript(conversation_id)
+        row = await views.conversation(conversation_id)
+        transcript = restored(messages, await views.ends(conversation_id))
+        context = await views.context_use(conversation_id)
+        await self._leave(conversation_id)
+        self.conversation_id, self.private = conversation_id, row.private
+        self.transcript, self.context = transcript, context
+        self.held_elsewhere = row.held_by is not None
+        if row.held_by is not None:
+            self.tell(
+                f"this conversation is open in another Rune (process {row.held_by}); it can be read here",
+                "Messages can be sent once it is closed there; /new starts another one.",
+            )
+        self._changed(self)
+
+    async def _leave(self, for_id: str | None) -> None:
+        if self.conversation_id is not None and self.conversation_id != for_id:
+            await self._surface.operator.leave(self.conversation_id)
+
+    async def command(self, line: str) -> CommandResult | None:
+        """Run a slash command and show what it says; None when it could not be run, which is shown too."""
+        name = line.split(maxsplit=1)[0] if line.strip() else line
+        call = CommandCall(argument="", folder=self.folder, channel=self.channel, conversation_id=self.conversation_id)
+        try:
+            if name in ("/new", "/resume"):
+                self._refuse_while_busy()
+            result = await self._surface.commands.run(line, call)
+        except RuneError as error:
+            self.failed(line, error)
+            return None
+        if result.opens is None:
+            self._output(line, result.text, ok=result.ok)
+        if result.model is not None:
+            self.requested_model = result.model
+            await self.look_for_model()
+        return result
+
+    def failed(self, line: str, error: RuneError) -> None:
+        """Show that a command could not be run, and why."""
+        self._output(line, f"{error.message}\n{error.hint}" if error.hint else error.message, ok=False)
+
+    async def begin_anew(self) -> None:
+        """Leave this conversation; the next message begins another one. Raises UsageError while a turn runs."""
+        self._refuse_while_busy()
+        await self._leave(None)
+        self.conversation_id, self.private, self.held_elsewhere, self.context = None, False, False, None
+        self.transcript = Transcript()
+        self._changed(self)
+
+    def tell(self, text: str, hint: str = "", *, tier: int | None = None) -> None:
+        """Show news that is nobody's speech."""
+        self.transcript = told(self.transcript, Told(key=self._key(), text=text, hint=hint, tier=tier))
+        self._changed(self)
+
+    async def measure(self) -> None:
+        """Find out anew how full the window is; what cannot be known is not shown."""
+        if self.conversation_id is not None:
+            try:
+                self.context = await self._surface.views.context_use(self.conversation_id)
+            except RuneError as error:
+                self.tell(f"how full the window is cannot be read: {error.message}", error.hint, tier=1)
+
+    async def look_for_model(self) -> None:
+        """Find out which model will answer next; that there is none is said when one is asked."""
+        try:
+            row = await self._surface.operator.next_model(self.conversation_id, self.requested_model)
+        except ModelError:
+            self.model = Model()
+        else:
+            self.model = Model(name=row.name, remote=row.remote, stand_in=row.provider == EMBEDDED)
+        self._changed(self)
+
+    async def close(self) -> None:
+        """Stop sending. The operator ends the turn itself."""
+        if self._sending is not None:
+            self._sending.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sending
+
+    def _output(self, line: str, text: str, *, ok: bool) -> None:
+        if text:
+            entry = CommandOutput(key=self._key(), command=line, text=text, ok=ok)
+            self.transcript = told(self.transcript, entry)
+            self._changed(self)
+
+    def _refuse_while_busy(self) -> None:
+        if self.busy:
+            raise UsageError("a turn runs in this conversation", hint="Wait for its end, or stop it with Esc.")
+
+    async def _send_waiting(self) -> None:
+        while self.waiting and not self.held:
+            first, *rest = self.waiting
+            self.waiting = tuple(rest)
+            reason = await self._send(first)
+            if reason is None:
+                self.waiting = (first, *self.waiting)
+            self.held = bool(self.waiting) and reason not in GOES_ON
+            self._changed(self)
+            self._ended(self)
+
+    async def _send(self, message: Waiting) -> StopReason | None:
+        """Run one turn; returns how it ended, None when there was no turn: the message is still the person's."""
+        loop, key, reason = asyncio.get_running_loop(), self._key(), None
+        stop = self._stop = CancelToken()
+        self.transcript = sent(self.transcript, key, message.text, loop.time())
+        self._changed(self)
+        request = TurnRequest(
+            text=message.text,
+            folder=self.folder,
+            channel=self.channel,
+            conversation_id=self.conversation_id,
+            model=self.requested_model,
+            max_steps=self._max_steps,
+        )
+        try:
+            async with contextlib.aclosing(self._surface.operator.send_task(request, stop)) as events:
+                async for event in events:
+                    reason = self._heed(event) or reason
+                    self._flushes.put(event)
+        except RuneError as error:
+            self._flushes.flush()
+            self.transcript = refused(self.transcript, error, key)
+        else:
+            self._flushes.flush()
+        return reason
+
+    def _heed(self, event: TurnEvent) -> StopReason | None:
+        """Act on what an event says about the turn itself; returns how it ended, once it has."""
+        if isinstance(event, TurnOpened):
+            self.conversation_id, self.held_elsewhere = event.conversation_id, False
+            if event.model:
+                self.model = Model(name=event.model, remote=event.remote, stand_in=event.provider == EMBEDDED)
+                self.requested_model = None  # the conversation knows it from now on
+        return event.stop_reason if isinstance(event, TurnClosed) else None
+
+    def _take(self, events: list[TurnEvent]) -> None:
+        now = asyncio.get_running_loop().time()
+        for event in _joined(events):
+            self.transcript = reduce(self.transcript, event, now)
+        self._changed(self)
+
+    def _key(self) -> str:
+        self._keys += 1
+        return f"{self.channel}/{self._keys}"
+
+
+def _joined(events: list[TurnEvent]) -> list[TurnEvent]:
+    """Return the events with what was said in a row put into one."""
+    joined: list[TurnEvent] = []
+    run: list[TextDelta | ThinkingDelta] = []
+    for event in [*events, None]:
+        if run and type(event) is not type(run[0]):
+            text, pieces = "".join(piece.text for piece in run), sum(piece.pieces for piece in run)
+            joined.append(msgspec.structs.replace(run[0], text=text, pieces=pieces))
+            run = []
+        if isinstance(event, TextDelta | ThinkingDelta):
+            run.append(event)
+        elif event is not None:
+            joined.append(event)
+    return joined

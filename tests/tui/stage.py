@@ -1,0 +1,122 @@
+"""The real app on a real home, with a scripted model, driven through Textual's pilot."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from rune.bootstrap import Services, build
+from rune.models.scripted import Answers, ScriptedTransport
+from rune.models.transport import ChatTransport
+from rune.surface.surface import Surface
+from rune.tui.app import RuneApp
+from rune.tui.app_start import AppStart
+from rune.tui.talk import Talk
+
+SECONDS = 20.0
+
+
+class Stage:
+    """The running app, and short ways to use and read it."""
+
+    def __init__(self, app: RuneApp, pilot: Pilot[None], model: ScriptedTransport, services: list[Services]) -> None:
+        self.app = app
+        self.pilot = pilot
+        self.model = model
+        self._services = services
+
+    @property
+    def surface(self) -> Surface:
+        return self._services[0].surface
+
+    @property
+    def talk(self) -> Talk:
+        desk = self.app.chat.desk
+        assert desk is not None
+        return desk.talk
+
+    def text(self) -> str:
+        """Return what stands on the screen, a line each."""
+        # There is no public way to read the screen as text; this is what is painted.
+        strips = self.app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]  # tests look inside
+        return "\n".join(strip.text.rstrip() for strip in strips)
+
+    def shows(self, text: str) -> bool:
+        return text in self.text()
+
+    async def until(self, condition: Callable[[], bool], what: str = "it") -> None:
+        """Let the app go on until the condition holds; fails with the screen after a deadline."""
+        deadline = asyncio.get_running_loop().time() + SECONDS
+        while not condition():
+            assert asyncio.get_running_loop().time() < deadline, f"{what} never came:\n{self.text()}"
+            await self.pilot.pause()
+
+    async def until_shown(self, *texts: str) -> None:
+        for text in texts:
+            await self.until(lambda text=text: self.shows(text), repr(text))
+
+    async def until_gone(self, text: str) -> None:
+        await self.until(lambda: not self.shows(text), f"the end of {text!r}")
+
+    async def type(self, text: str) -> None:
+        await self.pilot.press(*text)
+
+    async def say(self, text: str) -> None:
+        await self.type(text)
+        await self.pilot.press("enter")
+
+    async def idle(self) -> None:
+        await self.until(lambda: not self.talk.busy, "the end of the turn")
+        await self.pilot.pause()
+
+
+def opening_of(
+    home: Path, transports: Sequence[ChatTransport], services: list[Services], environ: Mapping[str, str] | None = None
+) -> Callable[[Callable[[str], None]], Any]:
+    """Return what an app is opened with: real services on `home`, appended to `services` for whoever closes them."""
+
+    async def opening(tell: Callable[[str], None]) -> Surface:
+        del tell
+        names = {"RUNE_HOME": str(home), "PATH": "", **(environ or {})}
+        built = await asyncio.to_thread(build, names, surface_kind="app", transports=tuple(transports))
+        services.append(built)
+        await built.start()
+        return built.surface
+
+    return opening
+
+
+@asynccontextmanager
+async def stage(
+    tmp_path: Path,
+    answers: Answers = (),
+    *,
+    size: tuple[int, int] = (80, 24),
+    model: ScriptedTransport | None = None,
+    transports: Sequence[ChatTransport] | None = None,
+    folder: Path | None = None,
+    opened: bool = True,
+    **start: Any,
+) -> AsyncGenerator[Stage]:
+    """Open the app on `tmp_path/home` in a project folder; in the end leave it and close what it was opened with."""
+    model = model or ScriptedTransport(answers)
+    folder = folder or tmp_path / "project"
+    folder.mkdir(exist_ok=True)
+    services: list[Services] = []
+    opening = opening_of(tmp_path / "home", [model] if transports is None else transports, services)
+    app = RuneApp(opening, start=AppStart(folder=str(folder.resolve()), **start))
+    try:
+        async with app.run_test(size=size) as pilot:
+            running = Stage(app, pilot, model, services)
+            if opened:
+                await running.until(lambda: app.chat.desk is not None, "the desk")
+                await pilot.pause()
+            yield running
+            app.leave()
+            await running.until(lambda: not app.is_running or app.return_code is not None, "the end")
+    finally:
+        for each in services:
+            await each.close()

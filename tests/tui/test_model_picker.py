@@ -1,0 +1,237 @@
+"""A model is found by a few letters; what may not be used is said and not given."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.app import App
+from textual.events import Paste
+from textual.pilot import Pilot
+
+from rune.errors import ModelUnavailableError, RuneError
+from rune.surface.rows import ModelRow
+from rune.tui.screens.model_picker import NO_MODEL, ModelPicker, model_line
+from rune.tui.screens.picker import FilterInput, PickerRows
+from rune.tui.widgets.choices import MARK
+from tests.tui.small_app import HOSTILE, SIZES, SmallApp, is_safe, screen_rows, screen_text, settled
+
+QWEN = ModelRow(
+    name="qwen3:8b",
+    provider="ollama",
+    size=5_200_000_000,
+    parameters="8.2B",
+    quantisation="Q4_K_M",
+    window=40_960,
+    capabilities=("completion", "tools", "thinking"),
+)
+GEMMA = ModelRow(name="gemma3:4b", provider="ollama", size=3_300_000_000, window=131_072)
+FAR = ModelRow(name="big:400b", provider="ollama", remote=True, refused="it runs elsewhere and remote is not allowed")
+SMALL = ModelRow(name="smol:135m", provider="embedded", size=145_000_000, window=8192, stand_in=True)
+ALL = (QWEN, GEMMA, FAR, SMALL)
+
+
+class Answering(SmallApp):
+    """Opens the picker and keeps what it gave."""
+
+    def __init__(self, rows: Sequence[ModelRow] = ALL, notes: Sequence[str] = (), **options: Any) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.error: RuneError | None = None
+        self.given: list[str | None] = []
+        self._rows, self._notes, self._options = rows, notes, options
+
+    async def load(self) -> tuple[Sequence[ModelRow], Sequence[str]]:
+        await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        return self._rows, self._notes
+
+    def pick(self) -> None:
+        self.push_screen(ModelPicker(self.load, **self._options), self.given.append)
+
+
+async def filled(app: Answering, pilot: Pilot[None]) -> None:
+    app.pick()
+    app.gate.set()
+    await settled(app, pilot)
+
+
+def under_cursor(app: App[None]) -> str:
+    return next(row for row in screen_rows(app) if f"{MARK} " in row)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_it_opens_at_once_and_fills_in_when_the_models_have_come(size: tuple[int, int]) -> None:
+    app = Answering(notes=["http://127.0.0.1:11434 does not answer"], current="gemma3:4b")
+    async with app.run_test(size=size) as pilot:
+        app.pick()
+        await pilot.pause()
+        assert "loading …" in screen_text(app)
+        app.gate.set()
+        await settled(app, pilot)
+        assert "loading" not in screen_text(app)
+        assert all(row.name in screen_text(app) for row in ALL)
+        assert "gemma3:4b  in use" in under_cursor(app)
+        assert "11434 does not" in screen_text(app)
+
+
+async def test_a_wide_row_says_what_a_model_is() -> None:
+    shown = model_line(QWEN, 110, used=True).text
+    for part in ("qwen3:8b  in use", "completion, tools, thinking", "8.2B Q4_K_M", "5.2 GB", "40k window", "local"):
+        assert part in shown
+    assert "stand-in" in model_line(SMALL, 40, used=False).text
+
+
+def test_columns_stand_below_each_other() -> None:
+    wide = [model_line(row, 80, used=False).text for row in (QWEN, GEMMA)]
+    assert wide[0].index("local") == wide[1].index("local")
+    assert wide[0].index(" GB") == wide[1].index(" GB")
+
+
+async def test_enter_gives_the_model_under_the_cursor() -> None:
+    app = Answering()
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert app.given == ["gemma3:4b"]
+
+
+async def test_typing_narrows_and_what_was_typed_early_counts() -> None:
+    app = Answering()
+    async with app.run_test() as pilot:
+        app.pick()
+        await pilot.pause()
+        await pilot.press("s", "m")
+        app.gate.set()
+        await settled(app, pilot)
+        await pilot.press("o")
+        await pilot.pause()
+        assert "qwen3" not in screen_text(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.given == ["smol:135m"]
+
+
+async def test_what_may_not_be_used_says_why_and_is_not_given() -> None:
+    app = Answering()
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        assert "big:400b · it runs elsewhere" in screen_text(app)
+        await pilot.press("b", "i", "g", "enter")
+        await pilot.pause()
+        assert app.given == []
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.given == [None]
+
+
+async def test_nothing_that_matches_is_said() -> None:
+    app = Answering()
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        await pilot.press("z", "z", "enter")
+        await pilot.pause()
+        assert "nothing here matches “zz”" in screen_text(app)
+        assert app.given == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_without_any_model_it_says_what_to_do(size: tuple[int, int]) -> None:
+    app = Answering(rows=())
+    async with app.run_test(size=size) as pilot:
+        await filled(app, pilot)
+        assert NO_MODEL[:20] in screen_text(app)
+        assert "fetch-embedded" in screen_text(app)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_what_went_wrong_is_said_inside(size: tuple[int, int]) -> None:
+    app = Answering()
+    app.error = ModelUnavailableError("no server at [127.0.0.1]", hint="Start it: ollama serve")
+    async with app.run_test(size=size) as pilot:
+        await filled(app, pilot)
+        assert "no server at [127.0.0.1]" in screen_text(app)
+        assert "Start it: ollama serve" in screen_text(app)
+        assert app.is_running
+
+
+async def test_two_thousand_models_are_narrowed_by_looking_at_what_is_seen_only() -> None:
+    rows = [ModelRow(name=f"model-{number}", provider="ollama") for number in range(2000)]
+    app = Answering(rows=rows)
+    async with app.run_test(size=(40, 15)) as pilot:
+        await filled(app, pilot)
+        await pilot.press(*"1999", "enter")
+        await pilot.pause()
+        assert app.given == ["model-1999"]
+
+
+async def test_the_cursor_stays_in_sight() -> None:
+    rows = [ModelRow(name=f"model-{number}", provider="ollama") for number in range(100)]
+    app = Answering(rows=rows, current="model-50")
+    async with app.run_test(size=(40, 15)) as pilot:
+        await filled(app, pilot)
+        assert "model-50" in under_cursor(app)
+        await pilot.press("pagedown", "pagedown", "down", "up", "up")
+        assert MARK in screen_text(app)
+        await pilot.resize_terminal(40, 10)
+        await pilot.pause()
+        assert MARK in screen_text(app)
+        await pilot.press(*["pageup"] * 30)
+        assert "model-0 " in under_cursor(app)
+
+
+async def test_it_begins_at_the_top_where_the_one_in_use_is_in_sight_anyway() -> None:
+    rows = [ModelRow(name=f"model-{number}", provider="ollama") for number in range(100)]
+    app = Answering(rows=rows, current="model-5")
+    app.gate.set()
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        assert "model-5 " in under_cursor(app)
+        assert "model-0 " in screen_text(app)
+
+
+async def test_a_click_gives_the_row() -> None:
+    app = Answering()
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        await pilot.click(PickerRows, offset=(5, 1))
+        await pilot.pause()
+        assert app.given == ["gemma3:4b"]
+
+
+async def test_hostile_names_stay_text() -> None:
+    rows = [ModelRow(name=text, provider=text, parameters=text, capabilities=(text,)) for text in HOSTILE]
+    rows += [ModelRow(name=text, provider="ollama", refused=text) for text in HOSTILE]
+    app = Answering(rows=rows, notes=HOSTILE[:4], current=HOSTILE[0])
+    async with app.run_test(size=(120, 40)) as pilot:
+        await filled(app, pilot)
+        assert all(is_safe(row) for row in screen_rows(app))
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.given == [HOSTILE[0]]
+
+
+async def test_what_is_pasted_into_the_filter_is_safe() -> None:
+    app = Answering()
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        entry = app.screen.query_one(FilterInput)
+        entry.post_message(Paste("\x1b]52;c;aGk=\x07\u202e"))
+        await pilot.pause()
+        assert entry.value == "\\x1b]52;c;aGk=\\x07<U+202E>"
+        assert all(is_safe(row) for row in screen_rows(app))
+        entry.post_message(Paste("[/x]" * 2000))
+        await pilot.pause()
+        assert all(is_safe(row) for row in screen_rows(app))
+
+
+@given(name=st.text(min_size=1, max_size=60), refused=st.text(max_size=30), width=st.integers(1, 140))
+def test_any_model_fits_and_is_safe(name: str, refused: str, width: int) -> None:
+    row = ModelRow(name=name, provider="p", refused=refused, parameters=name, capabilities=(name,))
+    line = model_line(row, width, used=True)
+    assert line.cells <= width
+    assert is_safe(line.text)
