@@ -18,6 +18,7 @@ from rune.tui.app_start import CHANNELS
 from rune.tui.bridge import TalkChanged, TurnEnded
 from rune.tui.glance import model_name
 from rune.tui.screens.chat_bars import ChatBars, Seen
+from rune.tui.screens.trust_dock import TrustDock
 from rune.tui.transcript_state import Transcript
 from rune.tui.widgets.completion import CompletionPopup
 from rune.tui.widgets.footer import Footer
@@ -25,7 +26,6 @@ from rune.tui.widgets.header import Header
 from rune.tui.widgets.notice_bar import NoticeBar
 from rune.tui.widgets.prompt import Prompt
 from rune.tui.widgets.transcript import TranscriptView
-from rune.tui.widgets.trust_dock import TrustDock
 from rune.tui.widgets.waiting import WaitingMessages
 
 if TYPE_CHECKING:  # what these need is imported when they are wanted: the first picture comes before
