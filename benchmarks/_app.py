@@ -1,6 +1,7 @@
 """The real app in this process, painting into nothing: what a terminal would get is counted and timed."""
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -57,6 +58,7 @@ async def running_app(environ: dict[str, str], folder: Path) -> AsyncGenerator[R
     running = asyncio.create_task(app.run_async(size=(WIDTH, HEIGHT), mouse=False))
     try:
         await until(lambda: app.chat.desk is not None)
+        gc.freeze()  # as the command line does once the app stands
         yield app
     finally:
         app.leave()

@@ -57,7 +57,7 @@ async def _measure(url: str, folder: Path) -> list[list[tuple[float, float]]]:
 
         async def turn() -> float:
             press(app, "go")
-            await asyncio.sleep(0.05)  # the keys are painted
+            await asyncio.sleep(0.3)  # the keys are painted, and Enter is no part of a paste
             with Sight("Rhine") as sight:
                 began = time.perf_counter()
                 press(app, "\n")

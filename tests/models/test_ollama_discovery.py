@@ -60,12 +60,26 @@ async def test_a_recorded_description_is_read(
     assert (info.name, info.size, info.digest) == ("small:1b", 98_362_809, "d" * 64)
 
 
+@pytest.mark.parametrize(
+    ("says", "capabilities"),
+    [({"template": "{{ if .Tools }}", "details": None}, {"chat", "tools"}), ({"model_info": []}, {"chat"})],
+    ids=["a template with tools", "nothing"],
+)
 async def test_an_older_server_that_lists_no_capabilities_is_read_by_its_template(
+    server: OllamaServer, transport: OllamaTransport, says: dict[str, object], capabilities: set[str]
+) -> None:
+    server.reply("/api/show", answers(says))
+    assert (await transport.describe("test")).capabilities == capabilities
+
+
+async def test_what_is_known_of_exact_weights_is_not_asked_again(
     server: OllamaServer, transport: OllamaTransport
 ) -> None:
-    server.reply("/api/show", answers({"template": "{{ if .Tools }}", "details": None}), answers({"model_info": []}))
-    assert (await transport.describe("test")).capabilities == {"chat", "tools"}
-    assert (await transport.describe("test")).capabilities == {"chat"}
+    server.reply("/api/show", answers({"template": "{{ if .Tools }}", "details": None}))
+    first = await transport.describe("test")
+    await transport.models()
+    assert await transport.describe("test") == first
+    assert [request.path for request in server.requests].count("/api/show") == 1
 
 
 @pytest.mark.parametrize("name", ["show_unknown_404"])

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from textual.events import Paste
 from textual.pilot import Pilot
 
 from rune.bootstrap import Services, build
@@ -15,6 +16,7 @@ from rune.surface.surface import Surface
 from rune.tui.app import RuneApp
 from rune.tui.app_start import AppStart
 from rune.tui.talk import Talk
+from rune.tui.widgets.transcript import TranscriptView
 
 SECONDS = 20.0
 
@@ -64,12 +66,27 @@ class Stage:
     async def type(self, text: str) -> None:
         await self.pilot.press(*text)
 
+    async def paste(self, text: str) -> None:
+        event = Paste(text)
+        event.set_sender(self.app)
+        self.app.post_message(event)
+        await self.pilot.pause()
+
     async def say(self, text: str) -> None:
         await self.type(text)
         await self.pilot.press("enter")
 
     async def idle(self) -> None:
         await self.until(lambda: not self.talk.busy, "the end of the turn")
+        await self.pilot.pause()
+
+    async def settled(self) -> None:
+        """Wait until nothing of the screen is still being found out or drawn; a turn may run on."""
+        workers = self.app.workers
+        # "look" waits for the person.
+        await self.until(lambda: all(each.is_finished or each.name == "look" for each in workers), "all workers")
+        views = self.app.chat.query(TranscriptView)
+        await self.until(lambda: not any(view.busy for view in views), "the end of drawing ahead")
         await self.pilot.pause()
 
 

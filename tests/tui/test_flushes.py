@@ -17,7 +17,7 @@ async def test_a_burst_comes_in_one_piece_and_in_order() -> None:
     assert pieces == [list(range(1000))]
 
 
-async def test_there_are_at_most_sixty_in_a_second() -> None:
+async def test_there_are_at_most_so_many_in_a_second() -> None:
     times: list[float] = []
     loop = asyncio.get_running_loop()
     flushes: Flushes[int] = Flushes(lambda _: times.append(loop.time()))
@@ -37,3 +37,15 @@ async def test_flushing_hands_over_at_once_and_leaves_no_timer() -> None:
     flushes.flush()
     await asyncio.sleep(0)
     assert pieces == [["a"]]
+
+
+async def test_what_is_none_of_a_burst_goes_at_once_and_holds_up_nothing() -> None:
+    pieces: list[list[str]] = []
+    flushes: Flushes[str] = Flushes(pieces.append)
+    flushes.put("a")
+    flushes.at_once("b")
+    assert pieces == [["a", "b"]]
+    flushes.put("c")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert pieces[1:] == [["c"]]

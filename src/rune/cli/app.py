@@ -1,6 +1,7 @@
 """The terminal app out of the command line: opens it, and lets it go in order whatever ended it."""
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -50,6 +51,8 @@ class Opening:
         # Shielded: a thread cannot be stopped, and what it has built must be closed.
         life = await asyncio.shield(self._built)
         await life.start()
+        # What is there now stays: a collection that looked through all of it would hold up a key for 40 ms.
+        gc.freeze()
         return life.surface
 
     async def close(self) -> None:

@@ -1,6 +1,7 @@
 """Ollama through its native API; never `/v1`, which ignores `num_ctx` (models.md)."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ _BUSY_PAUSES: Final = (0.5, 1.5)
 # After the proof that an answer is whole only the body's own end is still to come; reading it keeps the
 # connection for the next call.
 _DRAIN: Final = 0.05
+# Whoever chooses a model lists all of them and then describes one: so soon, the list is the same.
+_FRESH: Final = 1.0
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -61,6 +64,9 @@ class OllamaTransport:
         self._token_timeout = token_timeout
         self._sleep = sleep
         self._remote = locality(base_url) == "remote"
+        # When the list was asked for last, and it; what `/api/show` said by digest, which names exact weights.
+        self._listed: tuple[float, list[ModelInfo]] = (-math.inf, [])
+        self._shown: dict[str, dict[str, Any]] = {}
 
     @property
     def provider(self) -> str:
@@ -77,17 +83,25 @@ class OllamaTransport:
 
         Raises ModelUnavailableError when nobody answers, else another ModelError.
         """
-        return catalog.read_tags(await self._discover("GET", "/api/tags"), remote=self._remote)
+        listed = catalog.read_tags(await self._discover("GET", "/api/tags"), remote=self._remote)
+        self._listed = asyncio.get_running_loop().time(), listed
+        return listed
 
     async def describe(self, model: str) -> ModelInfo:
         """Describe one model, with the size and digest that its entry in the list has.
 
         Raises ModelNotFoundError, ModelUnavailableError, else another ModelError.
         """
-        answer, listed = await asyncio.gather(
-            self._discover("POST", "/api/show", catalog.show_body(model), model=model), self.models()
-        )
+        asked, listed = self._listed
+        if asyncio.get_running_loop().time() - asked > _FRESH:
+            listed = await self.models()
         entry = next((info for info in listed if catalog.same_model(info.name, model)), None)
+        digest = entry.digest if entry is not None else ""
+        answer = self._shown.get(digest)
+        if answer is None:
+            answer = await self._discover("POST", "/api/show", catalog.show_body(model), model=model)
+            if digest:
+                self._shown[digest] = answer
         return catalog.read_show(answer, name=model, listed=entry, remote=self._remote)
 
     async def window_in_force(self, model: str) -> int | None:

@@ -38,7 +38,9 @@ class RuneApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, opening: Opening, *, start: AppStart) -> None:
-        plain = wants_no_colour(os.environ)  # asked first: Textual takes the variable away
+        plain = wants_no_colour(os.environ)
+        if not plain:
+            os.environ.pop("NO_COLOR", None)  # empty it asks for nothing, and Textual takes it for a wish all the same
         super().__init__(ansi_color=True if plain else None)
         self.failure: Exception | None = None
         self.goodbye: tuple[str, ...] = ()

@@ -202,7 +202,8 @@ def _parts(entry: Entry, opened: bool, known: Drawn | None, growing: Growing | N
             if not entry.ok:
                 yield _row(SafeText("! this did not work"), "bad")
             chunks = _chunks(entry.text, 0, lambda text: lambda width: plain(text, width))
-            yield from (replace(chunk, flush=True) for chunk in chunks)
+            # What a command prints is columns of its own; why it failed is sentences.
+            yield from (replace(chunk, flush=entry.ok) for chunk in chunks)
         case _ as never:  # pragma: no cover
             assert_never(never)
 

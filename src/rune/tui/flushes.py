@@ -6,11 +6,11 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-A_SECOND = 60
+A_SECOND = 30
 
 
 class Flushes(Generic[T]):
-    """Hands over all that came since the last time, at most 60 times a second; the first at once.
+    """Hands over all that came since the last time, at most 30 times a second; the first at once.
 
     `deliver` is called on the event loop, never from within `put`.
     """
@@ -27,6 +27,12 @@ class Flushes(Generic[T]):
         if self._due is None:
             loop = asyncio.get_running_loop()
             self._due = loop.call_at(max(loop.time(), self._last + 1 / A_SECOND), self.flush)
+
+    def at_once(self, item: T) -> None:
+        """Take one that is none of a burst, and hand over what there is: the next burst begins at once after it."""
+        self._gathered.append(item)
+        self.flush()
+        self._last = float("-inf")
 
     def flush(self) -> None:
         """Hand over what there is now."""

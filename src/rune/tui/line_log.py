@@ -7,6 +7,7 @@ by *what* it is (a `Spot`), not by its number, so that a height which turns out 
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from rune.tui.drawing import Drawn, Part, draw, guess, guess_entry, lines_of
@@ -274,10 +275,16 @@ class LineLog:
         was = sheet.parts
         drawn = draw(entry, before, opened=entry.key in self._opened, known=sheet.drawn)
         same = sheet.change(drawn, self.width)
+        shown = self._kept.get(was[same], ()) if same < len(was) else ()
         for part in was[same:]:
             self._drop(part)
         self._heights.set(number, sheet.heights.total)
-        return Spot(number, same) if same < max(len(was), len(drawn.parts)) else None
+        if same == max(len(was), len(drawn.parts)):
+            return None
+        # Of a paragraph that grows only the last line is another one: what was drawn before tells which.
+        now = self.lines(number, same) if shown and same < len(drawn.parts) else ()
+        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(shown, now, strict=False)))
+        return Spot(number, same, alike)
 
     def _sheet(self, entry: int) -> _Sheet:
         sheet = self._sheets[entry]

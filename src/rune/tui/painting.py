@@ -58,6 +58,8 @@ class Painter:
     def _resolved(self, names: str) -> Style:
         _, _, background, color = self._widget.colors
         text_style = self._widget.text_style
+        # Reversed, every colour would be a ground of its own: what is chosen is one even bar.
+        chosen = "chosen" in names.split()
         for name in names.split():
             try:
                 rules = self._widget.get_component_styles(f"line--{name}")
@@ -65,13 +67,15 @@ class Painter:
                 # Worse than a line without its colour is an app that ends over it.
                 logging.getLogger(__name__).warning("%s does not name the style %r", type(self._widget).__name__, name)
                 continue
+            text_style += rules.text_style
+            if chosen and name != "chosen":
+                continue
             if rules.has_rule("background"):
                 background += rules.background.tint(rules.background_tint)
             if rules.has_rule("color"):
                 color = rules.color.multiply_alpha(rules.text_opacity)
             if rules.has_rule("auto_color") and rules.auto_color:
                 color = background.get_contrast_text(color.a)
-            text_style += rules.text_style
         return text_style + Style.from_color((background + color).rich_color, background.rich_color)
 
 

@@ -102,8 +102,10 @@ class Talk:
         """Send what waits, also what was held back."""
         self.held = False
         if self._sending is None or self._sending.done():
+            # It shows what it does: that a message waited which is sent at once would only flash up.
             self._sending = asyncio.create_task(self._send_waiting(), name=f"talk {self.channel}")
-        self._changed(self)
+        else:
+            self._changed(self)
 
     def take_back(self) -> str | None:
         """Return the newest message that waits, which waits no longer; None when there is none."""
@@ -246,7 +248,10 @@ class Talk:
             async with contextlib.aclosing(self._surface.operator.send_task(request, stop)) as events:
                 async for event in events:
                     reason = self._heed(event) or reason
-                    self._flushes.put(event)
+                    if isinstance(event, TextDelta | ThinkingDelta):
+                        self._flushes.put(event)
+                    else:
+                        self._flushes.at_once(event)
         except RuneError as error:
             self._flushes.flush()
             self.transcript = refused(self.transcript, error, key)

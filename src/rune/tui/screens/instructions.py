@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar, Final, Literal, cast
 
 from rich.cells import cell_len
@@ -16,7 +17,8 @@ from textual.strip import Strip
 from rune.config.trust import TrustStatus
 from rune.host.clock import Clock
 from rune.text.safe_text import SafeText, safe_text
-from rune.tui.fit import foreign, spread
+from rune.tui.fit import spread
+from rune.tui.header_state import short_folder
 from rune.tui.lines import Line, Span, line
 from rune.tui.painting import LINE_CLASSES, Painter
 from rune.tui.widgets.choices import Choice, Choices
@@ -136,7 +138,7 @@ class InstructionsTitle(LineRows):
         """Return the one row."""
         what = "What changed since you trusted it" if self._status.state == "changed" else "What would instruct Rune"
         title = Span(SafeText(f" {what} "), "strong")
-        where = Span(foreign(self._status.folder, max(width - len(what) - 4, 0)), "dim")
+        where = Span(short_folder(self._status.folder, str(Path.home()), max(width - len(what) - 4, 1)), "dim")
         return (spread([title], [where, Span(SafeText(" "))], width),)
 
 

@@ -282,8 +282,10 @@ class TranscriptView(ScrollView, can_focus=True):
         self._place()
         if changed is not None:
             y = max(self._log.line_of(changed) - self._top, 0)
-            if y < self.size.height:
-                self.refresh(Region(0, y, self.size.width, self.size.height - y))
+            # Below the text it is blank, before and after.
+            end = min(max(before, self._log.total) - self._top, self.size.height)
+            if y < end:
+                self.refresh(Region(0, y, self.size.width, end - y))
 
     def _go(self, line: int) -> None:
         """Bring a line to the window's top, as the person wants it."""
