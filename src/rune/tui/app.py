@@ -33,7 +33,8 @@ THEME_NAMES: Final = tuple(theme.name for theme in THEMES)
 class RuneApp(App[None]):
     """The terminal app. `failure` is what kept it from opening; `goodbye` what to print once it has gone."""
 
-    CSS_PATH = "rune.tcss"
+    # The first screen's is read with the app's: one that came with its screen would have all of it parsed anew.
+    CSS_PATH = ["rune.tcss", "screens/chat.tcss"]  # noqa: RUF012  # Textual's type for it
     TITLE = "Rune"
     ENABLE_COMMAND_PALETTE = False
 
@@ -53,11 +54,16 @@ class RuneApp(App[None]):
         for theme in THEMES:
             self.register_theme(theme)
         self._plain = plain
-        self.theme = PLAIN_THEME if plain else DEFAULT_THEME
+        # Not as a change, which would have every style looked up again.
+        self.set_reactive(RuneApp.theme, PLAIN_THEME if plain else DEFAULT_THEME)
+        self.stylesheet.set_variables(self.get_css_variables())
 
-    async def on_mount(self) -> None:
-        """Show the screen; what takes time comes after its first picture."""
-        await self.push_screen(self.chat)
+    def get_default_screen(self) -> ChatScreen:
+        """Return the only screen that is always there."""
+        return self.chat
+
+    def on_mount(self) -> None:
+        """Begin when the first picture was painted: what takes time comes after it."""
         self.chat.call_after_refresh(self._begin)
 
     async def on_event(self, event: Event) -> None:
@@ -71,6 +77,10 @@ class RuneApp(App[None]):
         early, self._early = self._early or [], None
         for event in early:
             await super().on_event(event)
+        # Once these keys are to be seen: what is imported then keeps the interpreter busy for a while.
+        self.chat.call_after_refresh(self._start_opening)
+
+    def _start_opening(self) -> None:
         self.run_worker(self._open(), name="opening")
 
     async def _open(self) -> None:

@@ -39,7 +39,6 @@ DRAFT_SECONDS: Final = 0.4
 class ChatScreen(Screen[None]):
     """Header, transcript of the channel in front, what waits, the prompt, footer."""
 
-    CSS_PATH = "chat.tcss"
     AUTO_FOCUS = "Prompt"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "take_offered", "Take back", priority=True, show=False),

@@ -20,7 +20,7 @@ from rune.text.safe_text import SafeText, safe_text
 from rune.tui.fit import spread
 from rune.tui.header_state import short_folder
 from rune.tui.lines import Line, Span, line
-from rune.tui.painting import LINE_CLASSES, Painter
+from rune.tui.painting import LINE_CLASSES, Painter, line_classes
 from rune.tui.widgets.choices import Choice, Choices
 from rune.tui.widgets.line_rows import LineRows
 
@@ -129,6 +129,8 @@ class InstructionsText(ScrollView, can_focus=False):
 
 class InstructionsTitle(LineRows):
     """What is shown."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("strong", "warning")
 
     def __init__(self, status: TrustStatus) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ from rune.errors import RuneError
 from rune.text.safe_text import SafeText, safe_text
 from rune.tui.fit import cut_line, foreign, narrowed, spread
 from rune.tui.lines import Line, Span, line
-from rune.tui.painting import LINE_CLASSES, Painter
+from rune.tui.painting import LINE_CLASSES, Painter, line_classes
 from rune.tui.ranking import ranked
 from rune.tui.widgets.choices import MARK
 from rune.tui.widgets.line_rows import LineRows
@@ -143,6 +143,8 @@ class PickerRows(ScrollView, can_focus=False):
 class PickerLine(LineRows):
     """What is chosen here, and which keys there are."""
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("strong", "key", "bad")
+
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = SafeText(f" {title} ")
@@ -158,6 +160,8 @@ class PickerLine(LineRows):
 
 class PickerNotes(LineRows):
     """What is to be said of the rows: that they come, that there are none, what went wrong."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("strong", "key", "bad")
 
     _texts: Sequence[tuple[str, str]] = ()
 

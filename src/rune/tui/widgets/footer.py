@@ -1,14 +1,18 @@
 """The row at the bottom of the screen."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from rune.tui.footer_state import FooterState, footer_line
 from rune.tui.lines import Line
+from rune.tui.painting import line_classes
 from rune.tui.widgets.line_rows import LineRows
 
 
 class Footer(LineRows):
     """Shows a `FooterState`."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("accent", "key", "strong", "warning")
 
     DEFAULT_CSS = """
     Footer {

@@ -16,9 +16,7 @@ _SOME_WIDTH: Final = 80  # for a widget that has none yet: whether there is anyt
 class LineRows(Widget):
     """As high as what `draw` returns; with nothing to draw it is not there. What uses more styles names them."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes(
-        "dim", "strong", "key", "you", "accent", "good", "warning", "bad"
-    )
+    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("dim")
     ALLOW_SELECT = False
     DEFAULT_CSS = """
     LineRows {

@@ -1,10 +1,12 @@
 """One row above the prompt for what is offered and not asked."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from rune.text.safe_text import SafeText
 from rune.tui.fit import flowing, spread
 from rune.tui.lines import Line, Span
+from rune.tui.painting import line_classes
 from rune.tui.widgets.line_rows import LineRows
 
 _LEAST_TEXT = 8
@@ -12,6 +14,8 @@ _LEAST_TEXT = 8
 
 class NoticeBar(LineRows):
     """Shows what an ended Rune left unsent, until it is taken back or let go."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("key", "you")
 
     _texts: tuple[str, ...] = ()
 

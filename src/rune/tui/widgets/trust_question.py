@@ -1,7 +1,7 @@
 """Asks whether a folder's files may instruct Rune (terminal.md, Trust), and never takes the keyboard by itself."""
 
 from collections.abc import Sequence
-from typing import Final, Literal, cast
+from typing import ClassVar, Final, Literal, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,6 +14,7 @@ from rune.host.clock import Clock
 from rune.text.safe_text import SafeText
 from rune.tui.fit import cut, cut_line, foreign, width_of
 from rune.tui.lines import Line, Span, line
+from rune.tui.painting import line_classes
 from rune.tui.widgets.choices import Choice, Choices
 from rune.tui.widgets.line_rows import LineRows
 
@@ -122,6 +123,8 @@ class TrustQuestion(Widget):
 
 class _Words(LineRows):
     """What is asked."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("strong")
 
     _status: TrustStatus | None = None
 

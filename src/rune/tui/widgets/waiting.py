@@ -1,11 +1,12 @@
 """Messages that wait until the running turn has ended, between the transcript and the prompt."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from rune.text.safe_text import SafeText
 from rune.tui.fit import flowing, spread
 from rune.tui.lines import Line, Span
+from rune.tui.painting import line_classes
 from rune.tui.widgets.line_rows import LineRows
 
 ROWS: Final = 3
@@ -16,6 +17,8 @@ _TEXT_CELLS: Final = 20
 
 class WaitingMessages(LineRows):
     """Shows the texts that wait, the next to be sent first; the newest one is the one that Esc takes back."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("key", "you")
 
     _texts: tuple[str, ...] = ()
 
