@@ -46,9 +46,12 @@ Foreign errors become ours at one door a library: `models/failures.py` for httpx
 apsw and the operating system. A surface prints message and hint; the traceback goes to the log.
 """
 
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Final, Literal
 
 Phase = Literal["connect", "first_byte", "token"]
+
+CHOOSE_ANOTHER: Final = "Choose another: /model NAME in the app, -m NAME on the command line."
 
 
 class RuneError(Exception):
@@ -83,13 +86,17 @@ class StorageError(RuneError):
 
 
 class LeaseHeldError(StorageError):
-    """Another process holds this conversation. `since` is RFC 3339; `pid` is 0 when unknown."""
+    """Another process holds this conversation. `since` is RFC 3339, "" when unknown; `pid` is 0 when unknown.
+
+    The message gives the time as the person's own clock shows it, with the date unless that is today.
+    """
 
     def __init__(self, conversation_id: str, *, pid: int, since: str) -> None:
-        who = f"process {pid}" if pid else "another process"
-        when = f" since {since}" if since else ""
+        when = _on_the_clock(since)
+        known = [f"process {pid}" if pid else "", f"since {when}" if when else ""]
+        facts = ", ".join(fact for fact in known if fact)
         super().__init__(
-            f"conversation {conversation_id} is open in {who}{when}",
+            f"this conversation is open in another Rune{f' ({facts})' if facts else ''}",
             hint="Close it there, or start another conversation.",
         )
         self.conversation_id = conversation_id
@@ -206,7 +213,7 @@ class ContextTruncatedError(ModelError):
     """The prompt was or would have been cut. Token counts; None where the server gave no number."""
 
     def __init__(self, message: str, *, estimated: int | None, served: int | None, window: int | None) -> None:
-        super().__init__(message, hint="Start fresh with /new, or ask with less text.")
+        super().__init__(message, hint="Start a new conversation, or ask with less text.")
         self.estimated = estimated
         self.served = served
         self.window = window
@@ -225,7 +232,7 @@ class CapabilityMissingError(ModelError):
     """The model cannot do what was asked of it."""
 
     def __init__(self, model: str, capability: Literal["chat", "tools", "thinking", "vision", "embedding"]) -> None:
-        super().__init__(f"{model} does not support {capability}", hint="Choose another model with -m.")
+        super().__init__(f"{model} does not support {capability}", hint=CHOOSE_ANOTHER)
         self.model = model
         self.capability = capability
 
@@ -320,3 +327,13 @@ class IllegalTaskTransitionError(RuneError):
 
 class AlreadyDecidedError(RuneError):
     """The approval was answered before; the first answer holds."""
+
+
+def _on_the_clock(moment: str) -> str:
+    """Return RFC 3339 in local time, to the minute; "" when it cannot be read."""
+    try:
+        local = datetime.fromisoformat(moment).astimezone()
+    except (ValueError, OverflowError):
+        return ""
+    today = datetime.now(UTC).astimezone().date()
+    return f"{local:%H:%M}" if local.date() == today else f"{local:%Y-%m-%d %H:%M}"

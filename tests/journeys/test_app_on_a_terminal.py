@@ -13,7 +13,7 @@ from rune.version import __version__
 from tests.journeys.shell import SECONDS, Shell
 from tests.journeys.terminal import Pty, Terminal, needs_tmux, until
 
-OPEN = "healthy"  # the header says so once everything behind the app runs
+OPEN = "scripted answers"  # the greeting says so once everything behind the app runs
 EMPTY = "> message, /command"
 LONG = {"text": " ".join(f"word{number}" for number in range(2000)), "delay_ms": 20}
 MODES_OFF = [b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[?1004l", b"\x1b[?7h", b"\x1b[?25h"]

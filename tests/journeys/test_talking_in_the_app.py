@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rune.errors import ModelUnavailableError, ServerError
+from rune.errors import ServerError
 from rune.models.ollama import OllamaTransport
 from rune.models.scripted import Pause, ScriptedTransport, breaks, says
 from rune.models.transport import ChatRequest, Progress
@@ -92,7 +92,7 @@ async def test_a_server_that_dies_in_mid_answer_leaves_what_came_and_says_so(tmp
     broken = breaks("The Rhine is", ServerError("out of memory", status=0, phase="token"))
     async with stage(tmp_path, [broken, says("The Elbe.")]) as at:
         await at.say("name a river")
-        await at.until_shown("The Rhine is", "out of memory")
+        await at.until_shown("The Rhine is", "failed in mid-answer", "✖ model")
         await at.say("again")
         await at.until_shown("The Elbe.")
 
@@ -285,10 +285,12 @@ async def test_what_was_unsent_when_rune_was_killed_is_offered_again(tmp_path: P
         path.write_bytes(content)
         path.chmod(0o600)
     async with stage(tmp_path, [says("The Elbe.")]) as at:
-        await at.until_shown("unsent", "waiting words")
+        await at.until_shown("unsent from before", "and 1 more")
         await at.pilot.press("up")
-        await at.until_shown("half a sen")
-        assert "waiting words" in at.app.chat.prompts()["task"]
+        await at.until(lambda: at.app.chat.prompts()["task"] == "waiting words", "the first")
+        await at.pilot.press("ctrl+u", "up")
+        await at.until(lambda: at.app.chat.prompts()["task"] == "half a sen", "the second")
+        await at.until_gone("unsent from before")
         assert at.model.requests == []
 
 
@@ -316,9 +318,20 @@ async def test_a_project_asks_once_whether_its_files_may_instruct(tmp_path: Path
     folder.mkdir()
     (folder / "AGENTS.md").write_text("Answer in rhymes.")
     async with stage(tmp_path, [says("The Rhine.")]) as at:
-        await at.until_shown("AGENTS.md", "Not now", "Trust them")
+        await at.until_shown("AGENTS.md would instruct", "f2")
         await at.say("name a river")
         await at.until_shown("The Rhine.")
         await at.idle()
         assert b"rhymes" not in at.model.requests[0].messages
-        assert isinstance(ModelUnavailableError("x"), Exception)
+        await at.pilot.press("f2")
+        await at.until_shown("Answer in rhymes.", "Trust")
+        await at.pilot.pause(0.4)  # answers count only once they could be read
+        await at.pilot.press("right", "enter")
+        await at.until_gone("Answer in rhymes.")
+        await at.until_gone("would instruct")
+    async with stage(tmp_path, [says("The Rhine.")]) as at:
+        await at.until_shown("scripted answers")
+        assert "would instruct" not in at.text()
+        (folder / "AGENTS.md").write_text("Answer in prose.")
+    async with stage(tmp_path, [says("The Elbe.")]) as at:
+        await at.until_shown("would instruct")

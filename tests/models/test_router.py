@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from rune.errors import (
+    CHOOSE_ANOTHER,
     CapabilityMissingError,
     ModelError,
     ModelNotFoundError,
@@ -36,7 +37,7 @@ class Silent(ScriptedTransport):
     """A transport whose server is not there."""
 
     async def models(self) -> list[ModelInfo]:
-        raise ModelUnavailableError(SILENT)
+        raise ModelUnavailableError(SILENT, hint="Start it.")
 
 
 class Forgetful(ScriptedTransport):
@@ -146,7 +147,8 @@ async def test_the_notice_says_why_the_server_that_is_there_was_of_no_use(models
 
 
 @pytest.mark.parametrize(
-    ("models", "says"), [([model("qwen3:8b", "chat", "tools")], "-m qwen3:8b"), ([], ""), ([CLOUD], "")]
+    ("models", "says"),
+    [([model("qwen3:8b", "chat", "tools")], "/model qwen3:8b in the app, -m qwen3:8b on"), ([], ""), ([CLOUD], "")],
 )
 async def test_a_conversation_that_began_on_the_stand_in_says_when_a_real_model_could_go_on(
     models: list[ModelInfo], says: str
@@ -189,16 +191,26 @@ async def test_a_requested_model_that_is_not_there_lists_what_is_and_nothing_is_
     assert isinstance(error, ModelNotFoundError)
     assert "model 'llama9' is not there" in error.message
     assert "acts:latest, chats:latest" in error.hint
-    assert "-m" in error.hint
+    assert CHOOSE_ANOTHER in error.hint
 
 
-async def test_a_requested_model_whose_server_is_silent_says_both() -> None:
-    error = await failure(Router([Silent(), ScriptedTransport(models=[EMBEDDED])]), "llama9")
-    assert isinstance(error, ModelNotFoundError)
-    assert SILENT in error.message
-    error = await failure(Router([Silent()]), "llama9")
+@pytest.mark.parametrize(
+    ("position", "whose"), [(0, "model"), (1, "this conversation's model"), (2, "the configured model")]
+)
+@pytest.mark.parametrize("others", [[EMBEDDED], []])
+async def test_of_a_named_model_whose_server_is_silent_it_is_not_said_that_it_is_gone(
+    position: int, whose: str, others: list[ModelInfo]
+) -> None:
+    named: list[str | None] = [None, None, None]
+    named[position] = "llama9"
+    transports = [Silent(), *(ScriptedTransport(models=[each]) for each in others)]
+    error = await failure(Router(transports), *named)
     assert isinstance(error, ModelUnavailableError)
-    assert SILENT in error.message
+    now = " now" if others else ""
+    assert error.message == f"{whose} 'llama9' cannot be asked{now}: {SILENT}"
+    if others:
+        assert error.hint.startswith("Start it. ")
+        assert CHOOSE_ANOTHER in error.hint
 
 
 async def test_a_long_list_is_cut() -> None:
@@ -210,7 +222,7 @@ async def test_a_conversations_model_that_vanished_is_named_and_not_replaced() -
     error = await failure(Router([ollama(TOOLS)]), None, "gone:7b", "acts")
     assert isinstance(error, ModelNotFoundError)
     assert "this conversation's model 'gone:7b' is not there any more" in error.message
-    assert "-m" in error.hint
+    assert CHOOSE_ANOTHER in error.hint
 
 
 async def test_a_configured_model_that_is_not_there_is_named() -> None:

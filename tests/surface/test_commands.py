@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rune.errors import UsageError
+from rune.errors import StreamBrokenError, UsageError
 from rune.models.scripted import says
 from rune.surface.commands.command import CommandCall
 from rune.surface.commands.registry import Commands
@@ -74,3 +74,26 @@ async def test_health_shows_what_failed(tmp_path: Path) -> None:
         result = await it.services.surface.commands.run("/health", call(it))
         assert "project" in result.text
         assert "T1" in result.text
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [("/HEALTH", "Did you mean /health?"), ("/Modle x", "Did you mean /model?"), ("/zzz", "/help lists the commands.")],
+)
+async def test_an_unknown_command_names_a_near_one_whatever_its_capitals(tmp_path: Path, line: str, hint: str) -> None:
+    async with rig(tmp_path / "home", []) as it:
+        with pytest.raises(UsageError) as refused:
+            await it.services.surface.commands.run(line, call(it))
+        assert refused.value.hint == hint
+
+
+async def test_health_shows_that_the_model_failed_and_that_it_answers_again(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home", [[StreamBrokenError("the server went away")], says("yes")]) as it:
+        run = it.services.surface.commands.run
+        assert "nothing failed" in (await run("/health", call(it))).text
+        failed = await it.say()
+        row = (await run("/health", call(it))).text.splitlines()[1]
+        assert row.split()[:3] == ["model", "T0", "1"]
+        assert row.endswith("StreamBrokenError: the server went away")
+        await it.say("again", failed.conversation_id)
+        assert "healthy since" in (await run("/health", call(it))).text

@@ -1,5 +1,6 @@
 """What screens read: conversations with their holders, ends of turns, models, how full the context is."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from rune.models.transport import Capability, ModelInfo
 from rune.records.turns import StopReason
 from rune.surface.model_list import CANNOT_CHAT, REMOTE_REFUSED
 from rune.surface.rows import ContextUse, ModelRow, TurnEnd
-from tests.turn.rig import rig
+from tests.turn.rig import rig, until
+from tests.turn.test_operator import copy_home
 
 CHATS: frozenset[Capability] = frozenset({"chat", "tools"})
 
@@ -81,6 +83,20 @@ async def test_the_context_of_a_conversation_is_that_of_its_newest_prompt(home: 
     )
     assert before.level == "green"
     assert before.used < after.used
+
+
+async def test_after_a_kill_in_mid_answer_the_context_is_that_of_the_newest_prompt_that_was_traced(home: Path) -> None:
+    async with rig(home, [says("yes"), [asyncio.Event()]]) as dying:
+        first = await dying.say("one")
+        before = await dying.services.surface.views.context_use(first.conversation_id)
+        watching = asyncio.create_task(dying.turn("two", first.conversation_id))
+        await until(lambda: len(dying.model.requests) == 2)
+        copy_home(home, home.parent / "after-kill")
+        dying.operator.cancel()
+        await watching
+    async with rig(home.parent / "after-kill", []) as it:
+        assert before is not None
+        assert await it.services.surface.views.context_use(first.conversation_id) == before
 
 
 class Describing(ScriptedTransport):

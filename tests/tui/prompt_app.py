@@ -1,7 +1,7 @@
 """The smallest app around a prompt, and what it was told."""
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.events import Key, Paste
 from textual.geometry import Region
 from textual.message import Message
@@ -9,10 +9,11 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from rune.surface.commands.completion import Candidates
+from rune.tui.key_runs import KeyRunApp
 from rune.tui.widgets.prompt import Prompt
 
 
-class PromptApp(App[None]):
+class PromptApp(KeyRunApp):
     """A prompt at the bottom of an empty screen. `told` is what it told, but for edits."""
 
     CSS = "Static { height: 1fr; }"

@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from textual.events import Paste
+from textual.driver import Driver
+from textual.events import Paste, Resize
+from textual.geometry import Size
 from textual.pilot import Pilot
 
 from rune.bootstrap import Services, build
@@ -40,11 +42,25 @@ class Stage:
         assert desk is not None
         return desk.talk
 
+    async def paint(self) -> None:
+        """Let what was told arrive, and paint it now: much quicker than waiting until nothing else is to do."""
+        for _ in range(4):
+            await asyncio.sleep(0)
+        self.app.screen._on_timer_update()  # pyright: ignore[reportPrivateUsage]  # what Textual's own pilot calls
+
     def text(self) -> str:
         """Return what stands on the screen, a line each."""
         # There is no public way to read the screen as text; this is what is painted.
         strips = self.app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]  # tests look inside
         return "\n".join(strip.text.rstrip() for strip in strips)
+
+    @property
+    def written(self) -> list[str]:
+        """Everything that was written to the terminal, piece by piece."""
+        # There is no public way to the driver.
+        driver = self.app._driver  # pyright: ignore[reportPrivateUsage]  # tests look inside
+        assert isinstance(driver, RecordingDriver)
+        return driver.written
 
     def shows(self, text: str) -> bool:
         return text in self.text()
@@ -83,8 +99,9 @@ class Stage:
     async def settled(self) -> None:
         """Wait until nothing of the screen is still being found out or drawn; a turn may run on."""
         workers = self.app.workers
-        # "look" waits for the person.
-        await self.until(lambda: all(each.is_finished or each.name == "look" for each in workers), "all workers")
+        # What lies behind another screen may wait for the person.
+        behind = [each for each in workers if each.node.screen is not self.app.screen]
+        await self.until(lambda: all(each.is_finished or each in behind for each in workers), "the end of all workers")
         views = self.app.chat.query(TranscriptView)
         await self.until(lambda: not any(view.busy for view in views), "the end of drawing ahead")
         await self.pilot.pause()
@@ -106,6 +123,43 @@ def opening_of(
     return opening
 
 
+class RecordingDriver(Driver):
+    """A terminal that keeps everything that is written to it, in `written`, and never types."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.written: list[str] = []
+
+    def write(self, data: str) -> None:
+        self.written.append(data)
+
+    def start_application_mode(self) -> None:
+        assert self._size is not None
+        size = Size(*self._size)
+        self._app.post_message(Resize(size, size))
+
+    def disable_input(self) -> None:
+        pass
+
+    def stop_application_mode(self) -> None:
+        pass
+
+
+@asynccontextmanager
+async def on_a_terminal(app: RuneApp, size: tuple[int, int]) -> AsyncGenerator[Pilot[None]]:
+    """Run the app as on a terminal: it paints, and what it writes is kept."""
+    app.driver_class = RecordingDriver
+    running = asyncio.create_task(app.run_async(size=size, mouse=False))
+    try:
+        with app._context():  # pyright: ignore[reportPrivateUsage]  # what Textual's own pilot stands in
+            yield Pilot(app)
+    finally:
+        app.exit()
+        await running
+        if (error := app._exception) is not None:  # pyright: ignore[reportPrivateUsage]  # as above
+            raise error
+
+
 @asynccontextmanager
 async def stage(
     tmp_path: Path,
@@ -116,9 +170,13 @@ async def stage(
     transports: Sequence[ChatTransport] | None = None,
     folder: Path | None = None,
     opened: bool = True,
+    painted: bool = False,
     **start: Any,
 ) -> AsyncGenerator[Stage]:
-    """Open the app on `tmp_path/home` in a project folder; in the end leave it and close what it was opened with."""
+    """Open the app on `tmp_path/home` in a project folder; in the end leave it and close what it was opened with.
+
+    `painted`: it writes what a terminal would get, see `Stage.written`.
+    """
     model = model or ScriptedTransport(answers)
     folder = folder or tmp_path / "project"
     folder.mkdir(exist_ok=True)
@@ -126,14 +184,16 @@ async def stage(
     opening = opening_of(tmp_path / "home", [model] if transports is None else transports, services)
     app = RuneApp(opening, start=AppStart(folder=str(folder.resolve()), **start))
     try:
-        async with app.run_test(size=size) as pilot:
+        async with on_a_terminal(app, size) if painted else app.run_test(size=size) as pilot:
             running = Stage(app, pilot, model, services)
             if opened:
                 await running.until(lambda: app.chat.desk is not None, "the desk")
                 await pilot.pause()
             yield running
             app.leave()
-            await running.until(lambda: not app.is_running or app.return_code is not None, "the end")
+            async with asyncio.timeout(SECONDS):
+                while app.is_running and app.return_code is None:  # noqa: ASYNC110  # of this end there is no event
+                    await asyncio.sleep(0.005)
     finally:
         for each in services:
             await each.close()

@@ -10,8 +10,9 @@ from textual.widgets import Static
 
 from rune.errors import UsageError
 from rune.surface.commands.completion import Candidates, Completion
+from rune.surface.prompt_history import Sent
 from rune.text.safe_text import safe_text
-from rune.tui.widgets.completion import OPTIONS, ROWS, SLICE, CompletionPopup
+from rune.tui.widgets.completion import DEBOUNCE_SECONDS, OPTIONS, ROWS, SLICE, CompletionPopup
 from rune.tui.widgets.prompt import Prompt
 from tests.tui.prompt_app import PromptApp, burst, paste, shown
 
@@ -42,7 +43,7 @@ class CompletionApp(PromptApp):
         return await self._source(line)
 
     async def _commands(self, line: str) -> Candidates:
-        if " " not in line:
+        if " " not in line or line.startswith("/he"):
             return Candidates(options=tuple(Completion(text=name, note=note) for name, note in COMMANDS.items()))
         options = tuple(Completion(text=text) for text in ("grant", "revoke"))
         return Candidates(start=line.index(" ") + 1, options=options)
@@ -117,12 +118,44 @@ async def test_tab_takes_what_is_chosen_and_the_next_word_is_offered() -> None:
         await pilot.press(*"/tr")
         await until(pilot, lambda: len(app.names) == 2)
         await pilot.press("down", "tab")
-        assert (app.prompt.text, app.prompt.is_command) == ("/trust", True)
-        assert app.names == []
-        await pilot.press("space")
         await until(pilot, lambda: app.names == ["grant", "revoke"])
-        await pilot.press("r", "tab", "enter")
-        assert app.sent == [("/trust revoke", True)]
+        assert (app.prompt.text, app.prompt.is_command) == ("/trust ", True)
+        assert app.popup.chosen == Completion(text="grant")
+        await pilot.press("tab", "enter")
+        assert app.sent == [("/trust grant", True)]
+
+
+async def test_tab_on_a_command_that_nothing_follows_leaves_no_space() -> None:
+    app = CompletionApp()
+    async with app.run_test() as pilot:
+        await pilot.press(*"/heal")
+        await until(pilot, lambda: app.names == ["/health"])
+        await pilot.press("tab")
+        await until(pilot, lambda: "/health " in app.asked)
+        await pilot.pause()
+        assert (app.prompt.text, app.names) == ("/health", [])
+
+
+async def test_what_is_typed_while_the_arguments_are_asked_for_stays_as_it_is() -> None:
+    gate = asyncio.Event()
+
+    async def slow(line: str) -> Candidates:
+        if line == "/trust ":
+            await gate.wait()
+            return Candidates(start=7, options=(Completion(text="grant"),))
+        return Candidates(options=(Completion(text="/trust"),))
+
+    app = CompletionApp(slow)
+    async with app.run_test() as pilot:
+        await pilot.press(*"/tr")
+        await until(pilot, lambda: app.names == ["/trust"])
+        app.prompt.post_message(Key("tab", "\t"))
+        await until(pilot, lambda: "/trust " in app.asked)
+        app.prompt.post_message(Key("x", "x"))
+        await until(pilot, lambda: app.prompt.text == "/trustx")
+        gate.set()
+        await pilot.pause()
+        assert app.prompt.text == "/trustx"
 
 
 async def test_enter_takes_what_does_not_stand_there_yet_and_then_sends() -> None:
@@ -148,6 +181,60 @@ async def test_enter_sends_at_once_what_was_typed_in_full() -> None:
         assert app.sent[1] == ("/new", True)
 
 
+async def test_a_line_and_enter_typed_by_a_program_are_sent_whatever_is_offered() -> None:
+    for keys, gap in (("/trust gr", 0.0002), ("/trust grant", 0.0002), ("/trust gr", 0.15)):
+        app = CompletionApp()
+        async with app.run_test() as pilot:
+            await pilot.press(*"/trust ")
+            await until(pilot, lambda app=app: app.names == ["grant", "revoke"])
+            await pilot.press("ctrl+u")
+            burst(app.prompt, keys)
+            enter = Key("enter", "\r")
+            enter.time = 1000 + len(keys) * 0.0002 + gap
+            app.prompt.post_message(enter)
+            await until(pilot, lambda app=app: bool(app.sent))
+            assert app.sent == [(keys, True)]
+
+
+async def test_enter_sends_what_stands_there_and_is_offered() -> None:
+    app = CompletionApp()
+    async with app.run_test() as pilot:
+        await pilot.press(*"/trust ")
+        await until(pilot, lambda: app.names == ["grant", "revoke"])
+        await pilot.press(*"grant", "enter")
+        assert app.sent == [("/trust grant", True)]
+
+
+async def test_nothing_is_offered_for_what_comes_from_the_history_until_something_is_typed() -> None:
+    app = CompletionApp()
+    async with app.run_test() as pilot:
+        app.prompt.use_history([Sent("first"), Sent("/trust gr", command=True), Sent("/tr", command=True)])
+        await pilot.press("up")
+        await pilot.pause(DEBOUNCE_SECONDS * 2)
+        assert (app.prompt.text, app.names, app.asked) == ("/tr", [], [])
+        await pilot.press("up", "up")
+        assert app.prompt.text == "first"
+        await pilot.press("down", "a")
+        await until(pilot, lambda: "/trust gra" in app.asked)
+        assert app.names == ["grant"]
+        app.prompt.set_text("/tr", as_command=True)
+        await pilot.pause(DEBOUNCE_SECONDS * 2)
+        assert app.names == []
+        await pilot.press("u")
+        await until(pilot, lambda: app.names == ["/trust"])
+
+
+async def test_a_row_says_when_only_tab_would_take_it() -> None:
+    app = CompletionApp()
+    async with app.run_test(size=(40, 15)) as pilot:
+        await pilot.press(*"/trust ")
+        await until(pilot, lambda: app.names == ["grant", "revoke"])
+        await pilot.pause()
+        assert shown(app.popup) == ["\u203a grant" + " " * 29 + "tab", "  revoke"]
+        await pilot.press("down")
+        assert shown(app.popup) == ["  grant", "\u203a revoke"]
+
+
 async def test_enter_behind_a_finished_word_sends() -> None:
     app = CompletionApp()
     async with app.run_test() as pilot:
@@ -158,7 +245,7 @@ async def test_enter_behind_a_finished_word_sends() -> None:
         await pilot.press(*"/trust ")
         await until(pilot, lambda: app.names == ["grant", "revoke"])
         await pilot.press("down", "enter", "enter")
-        assert app.sent[1] == ("/trust grant", True)
+        assert app.sent[1] == ("/trust revoke", True)
 
 
 async def test_escape_closes_it_and_only_then_is_told() -> None:
@@ -266,8 +353,7 @@ async def test_a_click_takes_a_row() -> None:
         await until(pilot, lambda: len(app.names) == 2)
         await pilot.pause()
         assert await pilot.click(app.popup, offset=(3, 1))
-        await pilot.pause()
-        assert app.prompt.text == "/trust"
+        await until(pilot, lambda: app.prompt.text == "/trust ")
 
 
 async def test_what_stands_behind_the_cursor_stays() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rune.errors import StorageUnavailableError
 from rune.surface.rows import ConversationRow
-from rune.tui.screens.conversation_picker import NO_CONVERSATION, ConversationPicker, conversation_line
+from rune.tui.screens.conversation_picker import NO_CONVERSATION, ConversationPicker, ConversationTable
 from tests.tui.small_app import HOSTILE, SIZES, SmallApp, is_safe, screen_rows, screen_text, settled
 
 NOW = 1_796_040_000_000  # 2026-11-30T12:00:00Z
@@ -27,6 +27,12 @@ def row(identity: str, title: str, *, held_by: int | None = None, last_active: s
 
 
 ROWS = (row("c1", "fix the failing test"), row("c2", "name the shop", held_by=4711), row("c3", ""))
+
+
+def text(conversation: ConversationRow, width: int, rows: Sequence[ConversationRow]) -> str:
+    line = ConversationTable(rows, now_ms=NOW).line(conversation, width)
+    assert line.cells <= width
+    return line.text
 
 
 class Resuming(SmallApp):
@@ -61,14 +67,14 @@ async def test_each_row_says_how_old_what_about_and_who_has_it(size: tuple[int, 
 
 
 def test_a_wide_row_says_it_in_words() -> None:
-    shown = conversation_line(ROWS[1], 90, now_ms=NOW, here=False).text
+    shown = text(ROWS[1], 90, ROWS)
     for part in ("3 min ago", "name the shop", "open in process 4711", "12 messages", "task"):
         assert part in shown
 
 
 @pytest.mark.parametrize("width", [34, 74])
 def test_columns_stand_below_each_other(width: int) -> None:
-    texts = [conversation_line(each, width, now_ms=NOW, here=False).text for each in ROWS]
+    texts = [text(each, width, ROWS) for each in ROWS]
     assert len({text.rindex("12") for text in texts}) == 1
 
 
@@ -104,6 +110,21 @@ async def test_hostile_titles_stay_text() -> None:
 
 @given(title=st.text(max_size=80), width=st.integers(1, 140), held_by=st.none() | st.integers(1, 10**7))
 def test_any_conversation_fits_and_is_safe(title: str, width: int, held_by: int | None) -> None:
-    line = conversation_line(row("c", title, held_by=held_by), width, now_ms=NOW, here=False)
-    assert line.cells <= width
-    assert is_safe(line.text)
+    rows = [row("c", title, held_by=held_by), row(title, title)]
+    assert all(is_safe(text(each, width, rows)) for each in rows)
+
+
+@pytest.mark.parametrize("width", [34, 56, 74, 106])
+def test_equal_titles_are_told_apart_by_the_ends_of_their_ids(width: int) -> None:
+    rows = [row("01JXAAAAAAAAAA111111", "hello"), row("01JXAAAAAAAAAA222222", "hello", held_by=7), row("c", "other")]
+    shown = [text(each, width, rows) for each in rows]
+    assert "…111111" in shown[0]
+    assert "…222222" in shown[1]
+    assert "…" not in shown[2]
+    assert all(" hel" in each for each in shown[:2])
+
+
+def test_titles_that_differ_only_out_of_sight_are_told_apart_too() -> None:
+    rows = [row(f"id-00000{number}", f"a title that goes on for very long and ends in {number}") for number in (1, 2)]
+    assert ["…00000" in text(each, 40, rows) for each in rows] == [True, True]
+    assert ["…" in text(each, 106, rows) for each in rows] == [False, False]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rune.records.turns import StopReason
 from rune.text.safe_text import safe_text
-from rune.tui.drawing import Drawn, draw, guess_entry, lines_of
+from rune.tui.drawing import Drawn, draw, foldable, guess_entry, lines_of, source_of
 from rune.tui.lines import STYLES, Line, copied
 from rune.tui.transcript_state import Answer, CommandOutput, Ending, Entry, Said, Thought, Told, ToolCard
 from tests.tui.small_app import HOSTILE
@@ -125,8 +125,27 @@ def test_every_ending_is_told_in_words(reason: StopReason) -> None:
     assert len(text) > len("why it ended what to do") + 5
 
 
-def test_a_cancelled_turn_says_that_what_came_is_kept() -> None:
-    assert _text(Ending(key="e", reason=StopReason.CANCELLED)) == ["       · cancelled; what came is kept"]
+@pytest.mark.parametrize(
+    ("reason", "kept", "words"),
+    [
+        (StopReason.CANCELLED, True, "· cancelled; what came is kept"),
+        (StopReason.CANCELLED, False, "· cancelled"),
+        (StopReason.INTERRUPTED, True, "· interrupted when Rune was ended; what came is kept"),
+        (StopReason.INTERRUPTED, False, "· interrupted when Rune was ended; what was being written is lost"),
+        (StopReason.INCOMPLETE, True, "· the answer broke off; what came is kept"),
+        (StopReason.INCOMPLETE, False, "· the answer broke off"),
+        (StopReason.LENGTH, False, "· stopped at the length limit"),
+        (StopReason.FAILED, True, "! failed; what came is kept"),
+        (StopReason.FAILED, False, "! failed"),
+    ],
+)
+def test_an_ending_says_that_something_is_kept_only_where_it_is(reason: StopReason, kept: bool, words: str) -> None:
+    assert _text(Ending(key="e", reason=reason, kept=kept)) == [f"       {words}"]
+
+
+def test_why_it_failed_comes_before_what_is_kept() -> None:
+    (row,) = _text(Ending(key="e", reason=StopReason.FAILED, text="no server answers"))
+    assert row == "       ! failed: no server answers; what came is kept"
 
 
 def test_a_failure_has_a_mark_and_news_another() -> None:
@@ -142,8 +161,65 @@ def test_what_a_command_answers_keeps_its_layout_and_stands_to_the_left() -> Non
     assert rows == ["you    /health", "  store    ok", "    disk   12 %"]
 
 
-def test_a_command_that_failed_says_so() -> None:
-    assert "did not work" in " ".join(_text(CommandOutput(key="c", command="/x", text="no", ok=False)))
+def test_why_a_command_failed_stands_where_its_output_would() -> None:
+    rows = _text(CommandOutput(key="c", command="/x", text="no\nUsage: /x", ok=False))
+    assert rows == ["you    /x", "  ! this did not work", "  no", "  Usage: /x"]
+
+
+@pytest.mark.parametrize("width", [30, 40, 60])
+def test_what_a_command_answers_is_wrapped_under_its_columns(width: int) -> None:
+    text = "/resume [ID]  list the conversations of this folder\na sentence that is long and goes on and on"
+    rows = _text(CommandOutput(key="c", command="/help", text=text), width)[1:]
+    assert all(len(row) <= width for row in rows)
+    starts = [len(row) - len(row.lstrip()) for row in rows]
+    assert starts.count(2) == 2  # one for each line of the text
+
+
+def _paste(lines: int) -> Said:
+    return Said(key="s", text="\n".join(f"line {number}" for number in range(1, lines + 1)))
+
+
+def test_a_long_paste_is_folded_to_its_head() -> None:
+    rows = _text(_paste(5000))
+    assert rows[0] == "you    line 1"
+    assert rows[-2:] == ["       line 12", "       … 4,988 more lines"]
+    assert len(rows) == 13
+    assert foldable(_paste(5000))
+    assert source_of(_paste(5000)) == _paste(5000).text
+
+
+def test_a_message_of_a_page_is_shown_whole() -> None:
+    assert len(_text(_paste(40))) == 40
+    assert not foldable(_paste(40))
+    assert len(_text(_paste(41))) == 13
+    assert _text(_paste(41))[-1].strip() == "… 29 more lines"
+
+
+def test_an_opened_paste_is_shown_whole_and_can_be_folded_again() -> None:
+    said = _paste(5000)
+    drawn = draw(said, None, opened=True)
+    rows = _text(said, opened=True)
+    assert rows[-2:] == ["       line 5000", "       ▴ fold it again"]
+    assert drawn.parts[-1].action == "fold"
+    assert "".join(part.source for part in drawn.parts) == said.text
+
+
+def test_a_paste_of_one_endless_line_is_folded_too() -> None:
+    rows = _text(Said(key="s", text="x" * 1_000_000))
+    assert rows[-1].strip() == "… 998,000 more characters"
+    assert len(rows) < 40
+
+
+@given(st.text(st.sampled_from("ab\n"), max_size=300), st.integers(0, 60), st.integers(0, 9_000))
+def test_head_and_rest_are_the_whole(text: str, lines: int, characters: int) -> None:
+    said = Said(key="s", text=text + "y\n" * lines + "z" * characters + text)
+    sources = [part.source for part in draw(said, None).parts]
+    if foldable(said):
+        assert said.text.startswith(sources[0])
+        assert len(sources) == 2
+        assert guess_entry(said, None, 80) < 100
+    else:
+        assert "".join(sources) == said.text
 
 
 def test_a_part_that_cannot_change_is_the_same_object_while_an_answer_grows() -> None:

@@ -1,5 +1,6 @@
 """The header says what is known, keeps what matters where it is narrow, and never passes foreign text on raw."""
 
+import re
 import subprocess
 import sys
 from typing import Literal
@@ -31,16 +32,59 @@ def test_before_anything_is_known_it_says_opening_and_claims_nothing() -> None:
     shown = text(HeaderState())
     assert "opening" in shown
     assert "healthy" not in shown
-    assert "ctx" not in shown
+    assert "ctx \N{EN DASH}" in shown
 
 
-def test_no_model_is_said() -> None:
-    assert "no model" in text(STATE._replace(model=""))
+def test_no_model_is_said_and_nothing_beside_it_is_called_healthy() -> None:
+    line = header_line(STATE._replace(model=""), 120)
+    assert "no model" in line.text
+    assert "●" not in line.text
+    assert next(span.style for span in line.spans if "no model" in span.text) == "bad"
+    assert "✖ journal" in text(STATE._replace(model="", failing=("journal",), worst_tier=0))
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 70, 80, 100, 120, 160])
+@pytest.mark.parametrize("model", ["qwen3:8b", "qwen3-coder:30b-a3b-", "x" * 60])
+@pytest.mark.parametrize("folder", ["/home/ann", "/home/ann/work/shop", "/srv/" + "y" * 60])
+def test_nothing_moves_or_goes_when_the_figure_comes(width: int, model: str, folder: str) -> None:
+    state = STATE._replace(model=model, folder=folder)
+    before, after = text(state._replace(context=None), width), text(state, width)
+    figure = re.compile(r"(ctx )?[▓░]* +42% green")
+    found = figure.search(after)
+    assert found is not None
+    start, end = found.span()
+    assert after[:start].rstrip() == before[:start].rstrip()
+    assert after[end:] == before[end:]
+
+
+@pytest.mark.parametrize("width", range(40, 161))
+def test_a_mark_of_health_never_stands_without_its_word(width: int) -> None:
+    healthy, failing = text(STATE, width), text(STATE._replace(failing=("memory",), worst_tier=1), width)
+    assert ("●" in healthy) == ("● healthy" in healthy)
+    assert "▲ memory" in failing
+
+
+def test_eighty_columns_with_long_names_keep_what_matters() -> None:
+    state = STATE._replace(model="qwen3-coder:30b-a3b-", folder="/home/ann/work/12345678901234567890")
+    failing = state._replace(failing=("memory", "graph"), worst_tier=1)
+    for shown in (text(state, 80), text(failing, 80)):
+        for part in (" rune ", "qwen3-coder:30b-a3b- · local", "ctx ", "42% green", "[task]  chat"):
+            assert part in shown
+    assert "▲ memory+1" in text(failing, 80)
+
+
+@pytest.mark.parametrize("where", ["local", "remote", "stand-in"])
+def test_forty_columns_show_a_failure_in_words_beside_where_the_words_go(
+    where: Literal["local", "remote", "stand-in"],
+) -> None:
+    shown = text(STATE._replace(where=where, failing=("memory", "graph"), worst_tier=0), 40)
+    for part in ("✖ memory+1", "42%", "[task]", *((where,) if where != "local" else ())):
+        assert part in shown
 
 
 def test_forty_columns_keep_model_context_with_level_and_channel() -> None:
     shown = text(STATE, 40)
-    for part in ("qwen3:8b", "42% green", "[task]"):
+    for part in ("qwen3:8b local", "ctx  42% green", "[task]"):
         assert part in shown
 
 
@@ -77,9 +121,18 @@ def test_the_channel_in_front_is_told_without_colour() -> None:
 
 @pytest.mark.parametrize(
     ("used", "budget", "said"),
-    [(0, 100, "0%"), (1, 1000, "<1%"), (999, 1000, "99%"), (100, 100, "100%"), (5, 0, "full"), (120, 100, "120%")],
+    [
+        (0, 100, "0%"),
+        (1, 1000, "<1%"),
+        (9, 1000, "1%"),
+        (425, 1000, "42%"),
+        (996, 1000, "100%"),
+        (100, 100, "100%"),
+        (5, 0, "full"),
+        (120, 100, "120%"),
+    ],
 )
-def test_a_percentage_is_never_more_than_is_true(used: int, budget: int, said: str) -> None:
+def test_a_percentage_is_rounded_and_what_is_there_is_never_nothing(used: int, budget: int, said: str) -> None:
     assert percentage(ContextUse(used=used, budget=budget, window=0, level="red", served=True)) == said
 
 

@@ -10,6 +10,8 @@ from textual.widgets import Input
 from rune.surface.prompt_history import Sent
 from rune.text.safe_text import safe_text
 from rune.tui.screens.history_search import HistorySearch
+from rune.tui.screens.picker import PickerNotes
+from tests.tui.prompt_app import shown
 
 ENTRIES = (
     Sent("fix the failing test"),
@@ -40,7 +42,12 @@ class SearchApp(App[None]):
         options = found.option_list
         texts = [options.get_option_at_index(place).prompt for place in range(options.option_count)]
         assert found.display == bool(texts)
-        return [str(text) for text in texts]
+        assert all(str(text)[:2] in ("  ", "\u203a ") for text in texts)
+        assert [str(text)[0] for text in texts].index("\u203a") == (options.highlighted or 0) if texts else True
+        return [str(text)[2:] for text in texts]
+
+    def said(self) -> str:
+        return "\n".join(shown(self.search.query_one(PickerNotes)))
 
 
 async def pressed(pilot: Pilot[None], *keys: str) -> None:
@@ -53,7 +60,7 @@ async def test_everything_is_there_once_the_newest_first() -> None:
     app = SearchApp()
     async with app.run_test() as pilot:
         await pilot.pause()
-        assert app.rows == ["/help", "fix the cart", "what does this do?", "fix the failing test"]
+        assert app.rows == ["/help", "fix the cart", "what does \u23ce this do?", "fix the failing test"]
 
 
 async def test_typing_narrows_it_and_enter_gives_what_is_chosen() -> None:
@@ -85,6 +92,7 @@ async def test_enter_with_nothing_that_matches_stays() -> None:
     async with app.run_test() as pilot:
         await pressed(pilot, *"zzz", "enter")
         assert (app.rows, app.given) == ([], [])
+        assert app.said() == " nothing here matches \u201czzz\u201d"
         await pressed(pilot, *["backspace"] * 3, "enter")
         assert app.given == [Sent("/help", command=True)]
 
@@ -100,7 +108,9 @@ async def test_with_no_history_it_can_be_left() -> None:
     app = SearchApp()
     app.search = HistorySearch(())
     async with app.run_test() as pilot:
-        await pressed(pilot, "enter", "escape")
+        await pressed(pilot, "enter")
+        assert app.said() == " nothing was sent here yet"
+        await pressed(pilot, "escape")
         assert app.given == [None]
 
 
@@ -114,15 +124,33 @@ async def test_what_is_shown_and_what_is_pasted_into_it_is_harmless() -> None:
         assert safe_text(line.value) == line.value == "a\\x1b<U+202E>"
 
 
-async def test_it_fits_a_small_terminal() -> None:
-    app = SearchApp(*(Sent(f"entry {number} " + "long " * 40) for number in range(100)))
-    async with app.run_test(size=(40, 15)) as pilot:
-        await pressed(pilot)
-        from rune.tui.screens.history_matches import HistoryMatches
+async def test_it_is_a_frame_with_the_line_on_top_and_the_list_in_all_its_width() -> None:
+    for width, height in ((40, 15), (80, 24), (160, 48)):
+        app = SearchApp(*(Sent(f"entry {number} " + "long " * 40) for number in range(100)))
+        async with app.run_test(size=(width, height)) as pilot:
+            await pressed(pilot)
+            from rune.tui.screens.history_matches import HistoryMatches
 
-        region = app.search.query_one(HistoryMatches).region
-        assert 0 <= region.x <= region.right <= 40
-        assert app.search.query_one(Input).region.bottom <= region.y < region.bottom <= 15
+            matches, frame = app.search.query_one(HistoryMatches), app.search.query_one("#history-search")
+            assert frame.region.width == min(width, 110)
+            assert frame.region.bottom <= height
+            assert matches.region.width == frame.region.width - 2
+            assert app.search.query_one(Input).region.bottom == matches.region.y
+            assert matches.region.bottom == frame.region.bottom - 1
+            rows = shown(matches.option_list)
+            assert rows[0].startswith("\u203a entry 99 long")
+            assert len(rows) == matches.region.height
+            assert all(row.endswith("\u2026") for row in rows)
+
+
+async def test_a_short_history_makes_a_low_frame_that_stays_while_one_types() -> None:
+    app = SearchApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pressed(pilot)
+        frame = app.search.query_one("#history-search")
+        assert frame.region.height == 2 + 2 + 4
+        await pressed(pilot, *"zzz")
+        assert frame.region.height == 2 + 2 + 4
 
 
 def test_the_library_is_loaded_only_when_one_searches() -> None:

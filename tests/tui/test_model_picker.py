@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from rune.errors import ModelUnavailableError, RuneError
 from rune.surface.rows import ModelRow
-from rune.tui.screens.model_picker import NO_MODEL, ModelPicker, model_line
+from rune.tui.screens.model_picker import NO_MODEL, ModelPicker, ModelTable
 from rune.tui.screens.picker import FilterInput, PickerRows
 from rune.tui.widgets.choices import MARK
 from tests.tui.small_app import HOSTILE, SIZES, SmallApp, is_safe, screen_rows, screen_text, settled
@@ -78,17 +78,60 @@ async def test_it_opens_at_once_and_fills_in_when_the_models_have_come(size: tup
         assert "11434 does not" in screen_text(app)
 
 
-async def test_a_wide_row_says_what_a_model_is() -> None:
-    shown = model_line(QWEN, 110, used=True).text
+def line(model: ModelRow, width: int, *models: ModelRow, current: str = "") -> str:
+    row = ModelTable(models or (model,), current=current).line(model, width)
+    assert row.cells <= width
+    return row.text
+
+
+def test_a_wide_row_says_what_a_model_is() -> None:
+    shown = line(QWEN, 110, *ALL, current="qwen3:8b")
     for part in ("qwen3:8b  in use", "completion, tools, thinking", "8.2B Q4_K_M", "5.2 GB", "40k window", "local"):
         assert part in shown
-    assert "stand-in" in model_line(SMALL, 40, used=False).text
+    assert "stand-in" in line(SMALL, 40, *ALL)
 
 
-def test_columns_stand_below_each_other() -> None:
-    wide = [model_line(row, 80, used=False).text for row in (QWEN, GEMMA)]
-    assert wide[0].index("local") == wide[1].index("local")
-    assert wide[0].index(" GB") == wide[1].index(" GB")
+@pytest.mark.parametrize("width", [30, 36, 50, 74, 106])
+def test_columns_stand_below_each_other(width: int) -> None:
+    rows = [line(model, width, *ALL, current="gemma3:4b") for model in (QWEN, GEMMA, SMALL)]
+    assert len({row.index(where) for row, where in zip(rows, ("local", "local", "stand-in"), strict=True)}) == 1
+    assert len({max(row.find(" GB "), row.find(" MB ")) for row in rows}) == 1
+
+
+@pytest.mark.parametrize("width", [36, 50, 74, 106])
+def test_no_name_is_cut_while_a_column_beside_it_could_go(width: int) -> None:
+    named = ModelRow(name="hf.co/someone/a-long-name", provider="ollama", size=5_200_000_000, window=40_960)
+    assert "hf.co/someone/a-long-name" in line(named, width, named, QWEN, GEMMA)
+    assert " local" in line(named, width, named, QWEN, GEMMA)
+
+
+def test_a_column_in_which_nothing_stands_takes_no_room() -> None:
+    bare = ModelRow(name="x" * 60, provider="ollama")
+    assert line(bare, 74, bare).startswith("x" * 60 + " ")
+
+
+def test_why_a_model_may_not_be_used_leaves_its_name_the_room_it_needs() -> None:
+    long = FAR.__class__(name="n" * 50, provider="ollama", refused="not allowed")
+    assert line(long, 74).startswith("n" * 50 + " · not allowed")
+
+
+@pytest.mark.parametrize(("size", "rows"), [((40, 15), 15), ((80, 24), 9)])
+async def test_it_is_as_high_as_what_it_shows(size: tuple[int, int], rows: int) -> None:
+    app = Answering(notes=["http://127.0.0.1:11434 does not answer"])
+    async with app.run_test(size=size) as pilot:
+        await filled(app, pilot)
+        box = app.screen.query_one("#picker")
+        assert box.region.y == 0
+        assert box.region.height <= rows
+        assert all(row.name in screen_text(app) for row in ALL)
+        before = box.region
+        await pilot.press("q", "w")
+        await pilot.pause()
+        assert box.region == before
+        await pilot.resize_terminal(60, 7)
+        await pilot.pause()
+        assert box.region.height <= 7
+        assert "qwen3:8b" in screen_text(app)
 
 
 async def test_enter_gives_the_model_under_the_cursor() -> None:
@@ -232,6 +275,4 @@ async def test_what_is_pasted_into_the_filter_is_safe() -> None:
 @given(name=st.text(min_size=1, max_size=60), refused=st.text(max_size=30), width=st.integers(1, 140))
 def test_any_model_fits_and_is_safe(name: str, refused: str, width: int) -> None:
     row = ModelRow(name=name, provider="p", refused=refused, parameters=name, capabilities=(name,))
-    line = model_line(row, width, used=True)
-    assert line.cells <= width
-    assert is_safe(line.text)
+    assert is_safe(line(row, width, current=name))

@@ -10,6 +10,9 @@ from rune.tui.pasting import (
     FALTER_SECONDS,
     GAP_SECONDS,
     HOLD_SECONDS,
+    QUICK_ENTER_SECONDS,
+    SEAM_HOLD_SECONDS,
+    SEAM_SECONDS,
     TAB,
     Burst,
     Bursts,
@@ -90,6 +93,50 @@ def test_a_tab_is_text_only_where_the_burst_is_surely_one() -> None:
 def test_an_enter_by_itself_is_done_at_once_whatever_comes_behind_it() -> None:
     bursts = Bursts()
     assert typed(bursts, ENTER + "x") == "SS"
+
+
+def test_an_enter_with_more_read_behind_it_waits_for_what_that_is() -> None:
+    bursts = Bursts()
+    assert bursts.takes(ENTER, 1.0, more=True)
+    typed(bursts, "x", start=1.0001)
+    assert bursts.end() == Burst("", ENTER + "x", pasted=True)
+    assert bursts.takes(ENTER, 2.0, more=True)
+    assert bursts.is_over(2.0 + GAP_SECONDS * 2)  # the next key was typed later: the Enter was one by itself
+    assert bursts.end() == Burst("", "", pasted=False, key=ENTER)
+
+
+def test_what_comes_just_behind_a_paste_goes_on_with_it() -> None:
+    bursts = Bursts()
+    typed(bursts, "first line\rsecond li")
+    assert bursts.end() == Burst("first li", "ne\rsecond li", pasted=True)
+    typed(bursts, "ne\r", start=1.8)
+    assert bursts.end() == Burst("ne", "\r", pasted=True, goes_on=True)
+    typed(bursts, "help\r", start=1.8 + SEAM_SECONDS * 2)
+    assert bursts.end() == Burst("help", "", pasted=False, key=ENTER)
+
+
+def test_an_enter_all_by_itself_just_behind_a_paste_sends_a_moment_later() -> None:
+    bursts = Bursts()
+    typed(bursts, "one\rtwo\r")
+    assert bursts.end() is not None
+    assert typed(bursts, ENTER, start=1.6) == "H"
+    assert bursts.patience == SEAM_HOLD_SECONDS
+    assert bursts.end() == Burst("", "", pasted=False, key=ENTER)
+
+
+def test_an_enter_soon_behind_a_burst_comes_from_the_same_program() -> None:
+    bursts = Bursts()
+    typed(bursts, "/new")
+    assert bursts.is_quick(bursts.last + QUICK_ENTER_SECONDS / 2)
+    assert not bursts.is_quick(bursts.last + QUICK_ENTER_SECONDS * 2)
+    typed(bursts, "/new", start=2.0, gap=GAP_SECONDS * 2)
+    assert not bursts.is_quick(bursts.last + 0.001)
+
+
+def test_what_is_held_can_be_read_without_ending_the_burst() -> None:
+    bursts = Bursts()
+    typed(bursts, "one\rtwo")
+    assert (bursts.held, bursts.holds) == ("\ntwo", True)
 
 
 def test_a_pause_ends_a_burst() -> None:

@@ -39,6 +39,16 @@ async def test_it_says_where_there_is_more_than_is_seen() -> None:
         assert shown(app.prompt) == ["> 0", *(f"  {number}" for number in range(1, 7)), "\u2193 7"]
 
 
+async def test_the_cursor_stays_in_sight_whatever_changes_the_text() -> None:
+    app = PromptApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        for keys in (["x", "ctrl+j"] * 11, ["backspace"] * 9, ["ctrl+z"] * 2, ["alt+z"], ["enter", "up"]):
+            for key in keys:
+                await pilot.press(key)
+                await settled(pilot)
+                assert app.prompt.region.contains_point(app.cursor_position), key
+
+
 async def test_it_leaves_room_for_the_rest_on_a_low_screen() -> None:
     app = PromptApp()
     async with app.run_test(size=(40, 12)) as pilot:

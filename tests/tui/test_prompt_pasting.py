@@ -115,6 +115,31 @@ async def test_the_whole_text_holds_what_is_not_shown_yet() -> None:
         assert app.prompt.whole_text == "a long line of text"
 
 
+async def test_to_ask_for_the_whole_text_does_not_cut_a_paste_in_two() -> None:
+    app = PromptApp()
+    async with app.run_test() as pilot:
+        lines = "a line\r" * 9
+        await pilot.press(*"()", "left")
+        for start in range(0, len(lines), 10):
+            burst(app.prompt, lines[start : start + 10], start=1000 + start * 0.0002)
+            await app.prompt.wait_for_refresh()
+            assert app.prompt.whole_text == "(" + normalised(lines[: start + 10]) + ")"
+        await until_text(app, pilot, "(" + normalised(lines) + ")")
+        assert shown(app.prompt) == ["> ([Pasted 9 lines])"]
+        assert app.sent == []
+
+
+async def test_the_rest_of_a_paste_that_halted_joins_its_block() -> None:
+    app = PromptApp()
+    async with app.run_test() as pilot:
+        burst(app.prompt, "a line\r" * 7 + "a li")
+        await until_text(app, pilot, "a line\n" * 7 + "a li")
+        burst(app.prompt, "ne\r", start=1000.7)
+        await until_text(app, pilot, "a line\n" * 8)
+        assert shown(app.prompt) == ["> [Pasted 8 lines]"]
+        assert app.sent == []
+
+
 async def test_one_line_and_enter_in_one_write_is_sent_and_may_be_a_command() -> None:
     app = PromptApp()
     async with app.run_test() as pilot:

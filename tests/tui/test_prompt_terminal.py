@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,7 +54,8 @@ class Terminal:
         self._stream = pyte.ByteStream(self.screen)
 
     def type(self, data: bytes) -> None:
-        os.write(self.master, data)
+        while data:
+            data = data[os.write(self.master, data) :]
 
     def until(self, met: Callable[[], bool]) -> None:
         end = time.monotonic() + SECONDS
@@ -107,6 +109,32 @@ def test_lines_that_come_as_keys_send_nothing_until_enter_is_pressed(terminal: T
     assert terminal.sent() == [("first line\nsecond line\n" + "and more\n" * 600, False)]
 
 
+def test_thousands_of_lines_that_come_as_keys_are_one_block(terminal: Terminal) -> None:
+    lines = [f"line {number}" for number in range(3_000)]
+    data = "".join(f"{line}\r" for line in lines).encode()
+    began = time.monotonic()
+    writing = threading.Thread(target=terminal.type, args=(data,))
+    writing.start()
+    terminal.until(lambda: terminal.rows()[-1] == "> [Pasted 3,000 lines]")
+    writing.join()
+    assert time.monotonic() - began < 15  # a second or two where nothing else runs
+    assert terminal.sent() == []
+    terminal.type(b"\r")
+    terminal.until(lambda: len(terminal.sent()) == 1)
+    assert terminal.sent() == [("\n".join([*lines, ""]), False)]
+
+
+def test_a_paste_that_comes_haltingly_is_one_block_and_none_of_it_is_sent(terminal: Terminal) -> None:
+    terminal.type(b"a line\r" * 20)
+    terminal.until(lambda: terminal.rows()[-1] == "> [Pasted 20 lines]")
+    terminal.type(b"the last one\r")
+    terminal.until(lambda: terminal.rows()[-1] == "> [Pasted 21 lines]")
+    assert terminal.sent() == []
+    terminal.type(b"\r")
+    terminal.until(lambda: len(terminal.sent()) == 1)
+    assert terminal.sent() == [("a line\n" * 20 + "the last one\n", False)]
+
+
 def test_alt_enter_begins_a_line_where_it_is_escape_and_enter(terminal: Terminal) -> None:
     terminal.type(b"a")
     terminal.until(lambda: terminal.rows()[-1] == "> a")
@@ -125,6 +153,16 @@ def test_the_terminals_cursor_is_where_one_types(terminal: Terminal) -> None:
     terminal.until(lambda: terminal.cursor() == (2, 23))
     terminal.type(b"c\x1b[A")
     terminal.until(lambda: terminal.cursor() == (3, 22))
+
+
+def test_the_terminals_cursor_stays_in_a_text_that_is_higher_than_the_prompt(terminal: Terminal) -> None:
+    for count in range(1, 12):
+        terminal.type(b"%d\n" % count)
+        terminal.until(lambda count=count: terminal.rows()[max(16, 23 - count) : 23][-1][2:] == str(count))
+        terminal.until(lambda: terminal.cursor() == (2, 23))
+    terminal.type(b"\x1b[A" * 9)
+    terminal.until(lambda: terminal.cursor()[1] < 23)
+    assert terminal.rows()[terminal.cursor()[1]][2:] == "3"
 
 
 def test_nothing_of_a_text_is_acted_on(terminal: Terminal) -> None:

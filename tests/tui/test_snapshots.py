@@ -225,7 +225,7 @@ def test_a_folder_with_instructions_asks_for_trust(shows: Shows, look: Look, fol
     (folder / "AGENTS.md").write_text(AGENTS)
 
     async def scene(at: Stage) -> None:
-        await at.until_shown("Not now")
+        await at.until_shown("AGENTS.md")
 
     assert shows(scene, look)
 
@@ -234,9 +234,8 @@ def test_what_would_instruct_can_be_read_before(shows: Shows, folder: Path) -> N
     (folder / "AGENTS.md").write_text(AGENTS)
 
     async def scene(at: Stage) -> None:
-        await at.until_shown("Not now")
-        await asyncio.sleep(0.4)  # an answer counts only once the question could have been read
-        await at.pilot.press("right", "enter")
+        await at.until_shown("AGENTS.md")
+        await at.pilot.press("f2")
         await at.until_shown("Answer in rhymes")
 
     assert shows(scene, (USUAL, DARK))

@@ -142,6 +142,28 @@ async def test_without_colours_the_chosen_row_a_heading_a_link_and_what_is_stron
         assert looks.style("heading chosen").reverse
 
 
+@pytest.mark.parametrize(("theme", "no_color"), [(PLAIN_THEME, ""), (PLAIN_THEME, "1"), ("rune-dark", "1")])
+async def test_without_colours_code_and_a_placeholder_still_look_like_what_they_are(
+    theme: str, no_color: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if no_color:
+        monkeypatch.setenv("NO_COLOR", no_color)
+    line_of_text, area = Input(placeholder="line hint"), TextArea(placeholder="area hint")
+    app = SmallApp(Sample(), line_of_text, area, theme=theme)
+    async with app.run_test(size=(80, 60)) as pilot:
+        app.set_focus(None)
+        await pilot.pause()
+        looks = Painter(app.query_one(Sample))
+        told_apart = {str(looks.style(name).without_color) for name in ("", "code", "link", "strong", "emphasis")}
+        assert len(told_apart) == 5
+        assert looks.style("code chosen").reverse
+        # There is no public way to see what is sent.
+        strips = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]  # tests look inside
+        hints = [style for strip in strips for text, style, _ in strip if "hint" in text]
+        assert len(hints) == 2
+        assert all(style is not None and style.italic for style in hints)
+
+
 @pytest.mark.parametrize("theme", [theme.name for theme in THEMES])
 async def test_where_colours_are_not_wanted_none_is_painted_and_nothing_is_invisible(
     theme: str, monkeypatch: pytest.MonkeyPatch

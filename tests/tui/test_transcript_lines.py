@@ -64,6 +64,29 @@ async def test_the_thinking_key_opens_what_is_in_view_or_else_the_newest() -> No
         assert "because" not in screen_text(app)
 
 
+async def test_a_long_paste_opens_by_click_and_by_the_key_and_is_copied_whole() -> None:
+    app, view = _app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        said = Said(key="s", text="\n".join(f"line {number}" for number in range(1, 61)))
+        await _shown(pilot, view, Transcript(settled=(said,)))
+        selection = Selection(Offset(0, Spot(0).number), None)
+        assert view.get_selection(selection) == (said.text, "\n")
+        assert "… 48 more lines" in screen_rows(app)[12]
+        await pilot.click(TranscriptView, offset=(12, 12))
+        assert "line 13" in screen_text(app)
+        assert view.get_selection(selection) == (said.text, "\n")
+        view.toggle_thinking()
+        await pilot.pause()
+        assert "… 48 more lines" in screen_text(app)
+        view.toggle_thinking()
+        view.follow()
+        await pilot.pause()
+        row = next(number for number, text in enumerate(screen_rows(app)) if "fold it again" in text)
+        await pilot.click(TranscriptView, offset=(12, row))
+        await pilot.pause()
+        assert "… 48 more lines" in screen_text(app)
+
+
 async def test_a_click_on_the_head_of_a_code_block_copies_it() -> None:
     app, view = _app()
     async with app.run_test(size=(80, 24)) as pilot:

@@ -50,7 +50,7 @@ async def test_instructions_that_are_not_read_are_said_when_that_matters(home: P
     async with rig(home, lambda _: says("yes")) as it:
         (it.folder / "AGENTS.md").write_text("Answer in French.")
         first = await it.turn()
-        assert "not read until you allow it" in told(first)
+        assert told(first) == "AGENTS.md of this project is not read until you allow it: `/trust` shows it"
         conversation = it.facts()[0].partition_key
         assert told(await it.turn("again", conversation)) == ""
         await trust(it)

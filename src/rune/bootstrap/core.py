@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -60,6 +61,10 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     trace_file: TraceFile
 
 
+# Subsystems that take part in writing an event.
+_WRITE_IT: Final = frozenset({"journal", "views", "ledger", "evidence", "event_sink"})
+
+
 class _LateSink:
     """The ledger as the health registry's sink: the ledger is built after it, and reports to it."""
 
@@ -67,8 +72,11 @@ class _LateSink:
         self.ledger: Ledger | None = None
 
     def offer(self, event_type: str, body: Record, *, partition: str) -> None:
-        """Pass a note on; before there is a ledger it is only counted and logged."""
-        if self.ledger is not None:
+        """Pass a note on; before there is a ledger it is only counted and logged.
+
+        So are failures of what would write the note: each try to write that they fail would be the next failure.
+        """
+        if self.ledger is not None and getattr(body, "subsystem", "") not in _WRITE_IT:
             self.ledger.offer(event_type, body, partition=partition)
 
 
@@ -106,7 +114,7 @@ def open_core(environ: Mapping[str, str], *, read_only: bool, on_rebuild: Callab
         ids=ids,
         masker=masker,
         health=health,
-        failures=TurnFailures(health.record_failure),
+        failures=TurnFailures(health.record_failure, health.record_success),
         evidence=evidence,
         leases=LeaseBook(home.leases, clock),
         store=store,

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import signal
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from rune.surface.surface import Surface
     from rune.tui.app import RuneApp
     from rune.tui.app_start import AppStart
+
+
+# What must be written is written in milliseconds. What takes so long hangs: on a disk, on a lock that is never given
+# back, and nobody is there any more to press a key.
+CLOSING_SECONDS = 15.0
 
 
 class Life(Protocol):
@@ -80,12 +86,15 @@ def run_app(start: "AppStart", build: Build, frame: FirstFrame, output: Output) 
             os._exit(ExitCode.INTERRUPTED)
 
     endings = Endings(lost)
+    closing = threading.Timer(CLOSING_SECONDS, lost)
+    closing.daemon = True
     opening = Opening(build, lambda: _hand_over(frame, app))
     with stderr_on_screen():
         app = RuneApp(opening, start=start)
         try:
-            asyncio.run(_live(app, opening, frame, endings))
+            asyncio.run(_live(app, opening, frame, endings, closing.start))
         finally:
+            closing.cancel()
             frame.restore()
     for line in app.goodbye:
         output.line(line)
@@ -112,11 +121,14 @@ def _hand_over(frame: FirstFrame, app: "RuneApp") -> None:
     signal.signal(signal.SIGCONT, signal.SIG_DFL)
 
 
-async def _live(app: "RuneApp", opening: Opening, frame: FirstFrame, endings: Endings) -> None:
+async def _live(
+    app: "RuneApp", opening: Opening, frame: FirstFrame, endings: Endings, left: Callable[[], None]
+) -> None:
     loop = asyncio.get_running_loop()
     with endings.watch(lambda: loop.call_soon_threadsafe(app.leave)):
         try:
             await app.run_async()
         finally:
+            left()
             frame.restore()  # closing may take a moment, and the person has left
             await opening.close()

@@ -1,8 +1,10 @@
 """What ends the app from outside: signals, and a terminal that is no longer there."""
 
+import io
 import os
 import select
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -93,6 +95,9 @@ def _usable(descriptor: int) -> bool:
 @contextmanager
 def stderr_on_screen() -> Generator[None]:
     """Let stderr be the terminal of stdout as long as this lasts: the app draws there, whatever `2>` says."""
+    if isinstance(sys.__stderr__, io.TextIOWrapper):
+        # Whatever PYTHONIOENCODING says: a terminal that is drawn on is told in UTF-8.
+        sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
     kept = os.dup(STDERR)
     try:
         os.dup2(STDOUT, STDERR)

@@ -74,7 +74,7 @@ def decode_prefix(data: bytes) -> FrozenPrefix:
     """Return the prefix that `encode_prefix` wrote. Raises InvalidRecordError."""
     try:
         return msgspec.json.decode(data, type=FrozenPrefix)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidRecordError("FrozenPrefix", field="prefix", expected="a frozen prefix", got=str(error)) from error
 
 

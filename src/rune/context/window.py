@@ -137,7 +137,7 @@ class WindowBook:
             return msgspec.json.decode(self._file.read_bytes(), type=_Windows), ""
         except FileNotFoundError:
             return _Windows(), ""
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             return _Windows(), f"{self._file.name} was not readable and is begun anew: {error}"
 
     def _write(self, book: _Windows, digest: str, kept: _Kept) -> None:

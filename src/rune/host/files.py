@@ -116,7 +116,8 @@ def lock_file(path: Path) -> LockedFile | None:
 
     Held means: by another process, or by this one through another LockedFile. Raises OSError.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFE, PRIVATE_FILE)
+    # Not blocking: what somebody put there may be a FIFO.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | _SAFE, PRIVATE_FILE)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -133,7 +134,7 @@ def is_locked(path: Path) -> bool:
     refused while the file names no living holder should try again. Raises OSError other than not found.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | _SAFE)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _SAFE)
     except FileNotFoundError:
         return False
     try:

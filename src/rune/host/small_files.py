@@ -4,9 +4,14 @@ import errno
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
+
+PATIENCE_SECONDS: Final = 3.0
+PAUSE_SECONDS: Final = 0.005
 
 
 def read_bounded(path: Path, limit: int) -> bytes:
@@ -25,12 +30,29 @@ def read_bounded(path: Path, limit: int) -> bytes:
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
-    """Hold the lock file `path` (made when missing, never removed), waiting for whoever holds it. Raises OSError."""
+    """Hold the lock file `path` (made when missing, never removed), waiting for whoever holds it.
+
+    Raises OSError; ETIMEDOUT when somebody holds it for seconds: what it guards takes milliseconds, so its holder
+    has stopped, and nobody is helped by waiting for that.
+    """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     descriptor = os.open(path, flags, 0o600)
     try:
         # flock, not lockf: the latter is lost as soon as any other descriptor of the file is closed.
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _take(descriptor, path)
         yield
     finally:
         os.close(descriptor)
+
+
+def _take(descriptor: int, path: Path) -> None:
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > ends:
+                raise OSError(errno.ETIMEDOUT, "another process holds it and does not let go", str(path)) from error
+            time.sleep(PAUSE_SECONDS)
+        else:
+            return

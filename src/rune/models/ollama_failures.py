@@ -146,5 +146,5 @@ def _hint(said: ErrorText, status: int) -> str:
     if status == HTTPStatus.FORBIDDEN and not said.text:
         return "The server refuses this host name: set OLLAMA_HOST to one that it accepts (OLLAMA_ORIGINS there)."
     if "resource limitations" in said.text or "out of memory" in said.text:
-        return "Choose a smaller model with -m, or a smaller window."
+        return "Choose a smaller model, or a smaller window."
     return ""

@@ -10,6 +10,7 @@ from typing import Final, Literal, NoReturn
 import msgspec
 
 from rune.errors import (
+    CHOOSE_ANOTHER,
     CapabilityMissingError,
     ModelError,
     ModelNotFoundError,
@@ -19,7 +20,8 @@ from rune.errors import (
 from rune.models.catalog import EMBEDDED, Catalog, Offer, by_preference, can_chat, survey
 from rune.models.transport import ChatTransport, ModelInfo
 
-Reason = Literal["requested", "conversation", "configured", "only", "first_usable", "embedded_stand_in"]
+_Named = Literal["requested", "conversation", "configured"]
+Reason = Literal[_Named, "only", "first_usable", "embedded_stand_in"]
 
 _INSTALL: Final = (
     "Install Ollama (https://ollama.com/download) and get a model with `ollama pull qwen3:4b`, "
@@ -27,6 +29,11 @@ _INSTALL: Final = (
 )
 _REAL_ONE: Final = "For a real one: install Ollama (https://ollama.com/download), then `ollama pull qwen3:4b`."
 _ALLOW: Final = "Choose a model on this machine, or set `model.local_only: false`."
+_WHOSE: Final[dict[_Named, str]] = {
+    "requested": "model",
+    "conversation": "this conversation's model",
+    "configured": "the configured model",
+}
 _NAMES_SHOWN: Final = 12
 _DESCRIBED: Final = 16
 
@@ -62,10 +69,11 @@ class Router:
         """Return the model for a turn; None or "" where nothing is named.
 
         Raises ModelNotFoundError (a named model is not there: it says what is), RemoteRefusedError,
-        CapabilityMissingError (it does not chat), ModelUnavailableError (there is no model at all).
+        CapabilityMissingError (it does not chat), ModelUnavailableError (there is no model at all, or the named
+        one is not to be seen while a server does not answer).
         """
         catalog = await survey(self._transports)
-        named: list[tuple[str | None, Reason]] = [
+        named: list[tuple[str | None, _Named]] = [
             (requested, "requested"),
             (conversation_model, "conversation"),
             (configured, "configured"),
@@ -75,7 +83,7 @@ class Router:
                 return await self._by_name(name, reason, catalog)
         return await self._by_itself(catalog)
 
-    async def _by_name(self, name: str, reason: Reason, catalog: Catalog) -> Choice:
+    async def _by_name(self, name: str, reason: _Named, catalog: Catalog) -> Choice:
         offer = catalog.find(name)
         if offer is None:
             _refuse_unknown(name, reason, catalog)
@@ -97,7 +105,10 @@ class Router:
         if not real:
             return ""
         best = by_preference(real, memory=self._memory)[0].info.name
-        return f"This conversation goes on with the small stand-in it began with; `-m {best}` switches to a real model."
+        return (
+            f"This conversation goes on with the small stand-in it began with. "
+            f"A real model takes over with /model {best} in the app, -m {best} on the command line."
+        )
 
     def _allowed(self, catalog: Catalog) -> list[Offer]:
         return [
@@ -141,22 +152,26 @@ async def _described(offer: Offer) -> Offer | ModelError:
         return error
 
 
-def _refuse_unknown(name: str, reason: Reason, catalog: Catalog) -> NoReturn:
+def _refuse_unknown(name: str, reason: _Named, catalog: Catalog) -> NoReturn:
     if not catalog.offers:
         seen = "; ".join(failure.message for failure in catalog.failures) or "no model is installed"
-        raise ModelUnavailableError(f"{name!r} cannot be asked: {seen}", hint=_INSTALL)
-    what = {
-        "conversation": f"this conversation's model {name!r} is not there any more",
-        "configured": f"the configured model {name!r} is not there",
-    }.get(reason, f"model {name!r} is not there")
-    silent = "".join(f"; {failure.message}" for failure in catalog.failures)
+        raise ModelUnavailableError(f"{_WHOSE[reason]} {name!r} cannot be asked: {seen}", hint=_INSTALL)
     names = tuple(offer.info.name for offer in catalog.offers if can_chat(offer.info))
     near = get_close_matches(name, names, n=1, cutoff=0.5)
     meant = f"Did you mean {near[0]}? " if near else ""
     shown = ", ".join(names[:_NAMES_SHOWN]) + (
         f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     )
-    raise ModelNotFoundError(what + silent, hint=f"{meant}Choose with -m NAME. There are: {shown}.")
+    hint = f"{meant}{CHOOSE_ANOTHER} There are: {shown}."
+    if catalog.failures:
+        # It may well be there: whoever has it could not say so.
+        silent = "; ".join(failure.message for failure in catalog.failures)
+        begin = " ".join(failure.hint for failure in catalog.failures if failure.hint)
+        raise ModelUnavailableError(
+            f"{_WHOSE[reason]} {name!r} cannot be asked now: {silent}", hint=f"{begin} {hint}".strip()
+        )
+    gone = "is not there any more" if reason == "conversation" else "is not there"
+    raise ModelNotFoundError(f"{_WHOSE[reason]} {name!r} {gone}", hint=hint)
 
 
 def _why_nothing(catalog: Catalog, *, real: Sequence[Offer], allowed: Sequence[Offer]) -> str:

@@ -26,7 +26,7 @@ def from_json(data: bytes | msgspec.Raw, kind: type[R]) -> R:
     """Decode one record strictly. Raises InvalidRecordError, which names the field."""
     try:
         value = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidRecordError(kind.__name__, field="record", expected="JSON", got=str(error)) from error
     return from_builtins(value, kind)
 

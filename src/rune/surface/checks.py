@@ -120,7 +120,7 @@ def trust(book: TrustBook, folder: Path) -> Finding:
         "changed": "its files changed since they were trusted and are not read",
         "nothing_to_trust": "nothing here would instruct Rune",
     }
-    mend = 'rune -p "/trust" shows them' if status.state in {"untrusted", "changed"} else ""
+    mend = "`/trust` shows them" if status.state in {"untrusted", "changed"} else ""
     return Finding(name="trust", state="ok", detail=f"{status.folder}: {said[status.state]}", mend=mend)
 
 

@@ -7,6 +7,7 @@ from rune.context.pressure import level_of
 from rune.records.traces import DropReason, InferenceTraceRecord
 from rune.surface.results import WIDTH
 from rune.surface.rows import ContextUse
+from rune.surface.share_bar import scale_text, share_bar
 
 _BAR: Final = 16
 _NAME: Final = 12
@@ -54,6 +55,8 @@ def context_text(trace: InferenceTraceRecord) -> str:
         *_wrapped(f"window {use.window:,}, of which {use.budget:,} are for the prompt; {_model(trace)}"),
         "",
     ]
+    if trace.per_block_tokens:
+        lines.append(f"  {scale_text(trace.input_budget, _BAR)}")
     for name in sorted(trace.per_block_tokens, key=_place):
         tokens = trace.per_block_tokens[name]
         lines += _block(name, tokens, _WHY_IN.get(name, "recalled for your message"), trace.input_budget)
@@ -81,9 +84,7 @@ def _place(name: str) -> tuple[int, str]:
 
 
 def _block(name: str, tokens: int, why: str, budget: int) -> list[str]:
-    filled = min(_BAR, round(_BAR * tokens / max(budget, 1)))
-    # What is there shows, however little it is.
-    return _row(name, "#" * max(filled, 1 if tokens else 0), tokens, why)
+    return _row(name, share_bar(tokens, budget, _BAR), tokens, why)
 
 
 def _row(name: str, bar: str, tokens: int, why: str) -> list[str]:

@@ -76,12 +76,20 @@ class DraftBook:
         found: list[tuple[float, LeftDraft]] = []
         with self._alone("cannot look for what was typed before"):
             for path in self._folder.glob("*.json"):
-                if is_locked(path.with_suffix(".lock")) or (content := self._read(path)) is None:
+                if self._held(path.with_suffix(".lock")) or (content := self._read(path)) is None:
                     continue
                 if content.folder == folder:
                     written = path.stat().st_mtime
                     found.append((written, LeftDraft(self, path, content, rfc3339(round(written * 1000)))))
         return tuple(draft for _, draft in sorted(found, key=lambda each: each[0]))
+
+    def _held(self, lock: Path) -> bool:
+        """Say whether a process holds this lock; what cannot be a lock is reported, and its text left alone."""
+        try:
+            return is_locked(lock)
+        except OSError as error:
+            self._report(unavailable(error, f"{lock} is no lock file"))
+            return True
 
     def claim(self, path: Path) -> LockedFile | None:
         """Take the lock of a left text; None when another process has taken or removed it. Raises StorageError."""
@@ -130,7 +138,7 @@ class DraftBook:
                 self._report(StorageError(f"{path} was written by a newer Rune and is left alone"))
                 return None
             return msgspec.json.decode(data, type=_Content)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             aside = path.with_suffix(".damaged")
             path.replace(aside)
             self._report(StorageError(f"unsent text cannot be read and is kept as {aside}: {error}"))

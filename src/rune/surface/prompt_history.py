@@ -92,7 +92,9 @@ class PromptHistory:
 
     def _read(self) -> list[bytes]:
         with contextlib.suppress(FileNotFoundError):
-            return [line for line in read_bounded(self._file, _READ_LIMIT).split(b"\n") if line.strip()]
+            # More lines than there may be are not ours; the newest count.
+            lines = read_bounded(self._file, _READ_LIMIT).rsplit(b"\n", 4 * ENTRIES)[-4 * ENTRIES :]
+            return [line for line in lines if line.strip()]
         return []
 
     def _unavailable(self, error: OSError, what: str) -> StorageUnavailableError:
@@ -106,7 +108,7 @@ class PromptHistory:
 def _decoded(raw: bytes) -> _Line | None:
     try:
         return msgspec.json.decode(raw, type=_Line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

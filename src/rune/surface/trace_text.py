@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from rune.records.traces import InferenceTraceRecord
 from rune.surface.results import table
+from rune.surface.share_bar import scale_text, share_bar
 
 BAR = 20
 
@@ -40,10 +41,11 @@ def trace_text(trace: InferenceTraceRecord) -> str:
         + (f"   break: {trace.prefix_break}" if trace.prefix_break else ""),
         "",
     ]
+    if trace.per_block_tokens:
+        lines.append(f"  {scale_text(trace.input_budget, BAR)}")
     width = max((len(name) for name in trace.per_block_tokens), default=0)
     for name, tokens in trace.per_block_tokens.items():
-        filled = round(BAR * tokens / max(trace.input_budget, 1))
-        lines.append(f"  {name.ljust(width)}  {'#' * min(filled, BAR):<{BAR}}  {tokens:,}")
+        lines.append(f"  {name.ljust(width)}  {share_bar(tokens, trace.input_budget, BAR):<{BAR}}  {tokens:,}")
     for dropped in trace.dropped_blocks:
         what = f" ({len(dropped.message_ids)} messages)" if dropped.message_ids else ""
         lines.append(f"  {dropped.name}{what} left out: {dropped.reason}, {dropped.tokens:,} tokens")

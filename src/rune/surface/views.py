@@ -104,7 +104,7 @@ class Views:
         passed: list[LeaseHolder] = []
         found = await self._conversations.conversations(folder=folder, channel=channel, limit=50, exclude=exclude)
         for summary in found:
-            holder = await asyncio.to_thread(self._leases.holder, summary.record.id)
+            holder = await asyncio.to_thread(self._other_holder, summary.record.id)
             if holder is None:
                 return summary.record.id, tuple(passed)
             passed.append(holder)

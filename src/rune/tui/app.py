@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 from textual import on
-from textual.app import App
 from textual.events import Event, Key, Paste
 
 from rune.errors import RuneError
@@ -16,6 +15,7 @@ from rune.text.storable import storable
 from rune.tui.app_start import AppStart
 from rune.tui.bridge import TalkChanged, TurnEnded
 from rune.tui.clipboard import give_to_tmux
+from rune.tui.key_runs import KeyRun, KeyRunApp
 from rune.tui.screens.chat import ChatScreen
 from rune.tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES, wants_no_colour
 
@@ -30,7 +30,7 @@ Opening = Callable[[Callable[[str], None]], Awaitable["Surface"]]
 THEME_NAMES: Final = tuple(theme.name for theme in THEMES)
 
 
-class RuneApp(App[None]):
+class RuneApp(KeyRunApp, inherit_bindings=False):
     """The terminal app. `failure` is what kept it from opening; `goodbye` what to print once it has gone."""
 
     # The first screen's is read with the app's: one that came with its screen would have all of it parsed anew.
@@ -68,7 +68,7 @@ class RuneApp(App[None]):
 
     async def on_event(self, event: Event) -> None:
         """Keep what is typed before there is a prompt to type into."""
-        if self._early is not None and isinstance(event, Key | Paste) and not event.is_forwarded:
+        if self._early is not None and isinstance(event, Key | Paste | KeyRun) and not event.is_forwarded:
             self._early.append(event)
         else:
             await super().on_event(event)
@@ -92,11 +92,11 @@ class RuneApp(App[None]):
             await desk.begin()
         except Exception as error:  # noqa: BLE001  # whatever it is: the screen goes, and the command line says what
             self.failure = error
-            self.goodbye = tuple(f"you had typed: {text}" for text in self.chat.unsent())
+            self.goodbye = tuple(f"not sent: {text}" for text in self.chat.unsent())
             self.exit(return_code=1)
             return
-        await self.chat.attach(desk)
         await self._restore_theme(surface)
+        await self.chat.attach(desk)
 
     def _told(self, text: str) -> None:
         self.call_later(self.chat.show_opening, text)
@@ -153,10 +153,10 @@ class RuneApp(App[None]):
             self.run_worker(self._leave(), name="leaving")
 
     async def _leave(self) -> None:
+        lost = self.chat.unsent()
         if self._desk is not None:
             self.goodbye = self._desk.goodbye()
-            try:
-                await self._desk.close(self.chat.prompts())
-            except RuneError as error:
-                self.goodbye += (f"rune: what was not sent could not be kept: {error.message}",)
+            self.chat.hand_over(self._desk)
+            lost = await self._desk.close(self.chat.prompts())
+        self.goodbye += tuple(f"not sent: {text}" for text in lost)
         self.exit()

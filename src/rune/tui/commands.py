@@ -18,7 +18,7 @@ KEYS: Final = (
     ("esc", "take back what waits, else stop the turn"),
     ("pageup, pagedown", "scroll the conversation"),
     ("ctrl+home, ctrl+end", "its beginning, its end"),
-    ("ctrl+t", "open or fold the thinking in view"),
+    ("ctrl+t", "open or fold what is folded in view: thinking, long texts"),
     ("ctrl+y", "copy what is selected, else the newest answer"),
     ("ctrl+l", "choose a model"),
     ("f3, ctrl+1 and f4, ctrl+2", "the task, the chat"),

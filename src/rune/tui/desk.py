@@ -1,6 +1,8 @@
 """Both channels of one app, and what is unsent in them. Knows the surface and no widget."""
 
 import asyncio
+import contextlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -34,6 +36,7 @@ class Desk:
         self._start = start
         self._draft: DraftFile | None = None
         self._saving = asyncio.Lock()
+        self._unkept = False
         self.talks: dict[Channel, Talk] = {
             channel: Talk(
                 surface,
@@ -76,7 +79,8 @@ class Desk:
             for talk in self.talks.values():
                 identity, passed = await views.latest_free(self.folder, talk.channel)
                 if identity is not None:
-                    await talk.open(identity)
+                    async with talk.still():
+                        await talk.open(identity)
                 for holder in passed:
                     talk.tell(f"a newer conversation is open in process {holder.pid}; it is left alone")
                 if identity is None and talk is self.talk:
@@ -91,34 +95,35 @@ class Desk:
         else:
             self.talk.say(text, pasted=pasted)
 
-    async def command(self, line: str) -> CommandResult | None:
-        """Run a slash command in the channel in front, and go where it leads: a conversation opens in its channel."""
-        talk = self.talk
-        if line.strip() == "/new" and (talk.conversation_id is None or talk.held_elsewhere):
-            return await self._begin_anew(line)
-        result = await talk.command(line)
-        if result is not None and result.opens is not None:
-            try:
-                await self._open(result.opens)
-            except RuneError as error:
-                talk.failed(line, error)
-                return None
+    async def command(self, line: str, *, quiet: bool = False) -> CommandResult | None:
+        """Run a slash command in the channel in front, and go where it leads: a conversation opens in its channel.
+
+        `quiet`: it was a key, and what it says stands elsewhere than in the transcript.
+        """
+        talk, name = self.talk, line.split(maxsplit=1)[0] if line.strip() else ""
+        if name not in ("/new", "/resume"):
+            return await talk.command(line, quiet=quiet)
+        try:
+            async with talk.still():
+                if line.strip() == "/new" and (talk.conversation_id is None or talk.held_elsewhere):
+                    # There is no task of this process to end.
+                    await talk.begin_anew()
+                    return CommandResult(text="", data={})
+                result = await talk.command(line, quiet=quiet)
+                if result is not None and result.opens is not None:
+                    await self._open(result.opens, within=talk)
+        except RuneError as error:
+            talk.failed(line, error)
+            return None
         return result
 
-    async def _begin_anew(self, line: str) -> CommandResult | None:
-        """Begin a conversation where there is no task of this process to end."""
-        try:
-            await self.talk.begin_anew()
-        except RuneError as error:
-            self.talk.failed(line, error)
-            return None
-        return CommandResult(text="", data={})
-
-    async def _open(self, identity: str) -> None:
-        channel = (await self.surface.views.conversation(identity)).channel
-        await self.talks[channel].open(identity)
-        self.channel = channel
-        await self.talk.look_for_model()
+    async def _open(self, identity: str, *, within: Talk | None = None) -> None:
+        """Open a conversation in its channel; `within`: the talk that is held still already."""
+        talk = self.talks[(await self.surface.views.conversation(identity)).channel]
+        async with contextlib.nullcontext() if talk is within else talk.still():
+            await talk.open(identity)
+        self.channel = talk.channel
+        await talk.look_for_model()
 
     async def candidates(self, line: str) -> Candidates:
         """Return how a command could go on."""
@@ -146,22 +151,26 @@ class Desk:
         except RuneError as error:
             self.talk.tell(f"this message is not kept in the history: {error.message}", error.hint, tier=1)
 
-    async def save_draft(self, prompts: Mapping[Channel, str]) -> None:
-        """Keep what is unsent, so that a crash does not take it. Of private conversations nothing is kept."""
+    async def save_draft(self, prompts: Mapping[Channel, str]) -> bool:
+        """Keep what is unsent, so that a crash does not take it; False when that was not possible, which is told
+        once and tried again with the next change. Of private conversations nothing is kept.
+        """
         async with self._saving:
             if self._draft is None:
-                return
+                return False
             kept = [talk for talk in self.talks.values() if not talk.private]
             texts: dict[Channel, str] = {talk.channel: prompts.get(talk.channel, "") for talk in kept}
-            waiting: dict[Channel, tuple[str, ...]] = {
-                talk.channel: tuple(message.text for message in talk.waiting) for talk in kept
-            }
-            waiting["task"] = (*self.offered, *waiting.get("task", ()))
+            unsent: dict[Channel, tuple[str, ...]] = {talk.channel: talk.unsent for talk in kept}
+            unsent["task"] = (*self.offered, *unsent.get("task", ()))
             try:
-                await asyncio.to_thread(self._draft.save, texts, waiting)
+                await asyncio.to_thread(self._draft.save, texts, unsent)
             except RuneError as error:
-                self._draft = None
-                self.talk.tell(f"what you type is not kept over a crash: {error.message}", error.hint, tier=1)
+                if not self._unkept:
+                    self._unkept = True
+                    self.talk.tell(f"what you type is not kept over a crash: {error.message}", error.hint, tier=1)
+                return False
+            self._unkept = False
+            return True
 
     async def _take_over(self, left: Sequence[LeftDraft]) -> None:
         """Offer what ended Runes left unsent in this folder, the oldest first. Kept as ours before theirs goes: a
@@ -169,15 +178,17 @@ class Desk:
         """
         taken = [draft for draft in left if await asyncio.to_thread(draft.take)]
         texts = [text for draft in taken for channel in CHANNELS for text in _texts(draft, channel)]
-        self.offered = tuple(text for text in texts if text.strip())
-        await self.save_draft({})
-        for draft in taken:
-            await asyncio.to_thread(draft.discard)
+        # A command that was not sent was meant for then.
+        self.offered = tuple(text for text in texts if text.strip() and not self.surface.commands.is_command(text))
+        if await self.save_draft({}):
+            for draft in taken:
+                await asyncio.to_thread(draft.discard)
 
     def take_offered(self) -> str:
-        """Return what was offered as one text; it is offered no longer."""
-        offered, self.offered = self.offered, ()
-        return "\n\n".join(offered)
+        """Return the first of what is offered; it is offered no longer."""
+        first, *rest = self.offered
+        self.offered = tuple(rest)
+        return first
 
     async def trust(self) -> TrustStatus | None:
         """Return whether the folder's files may instruct Rune; None when it cannot be known, which is told."""
@@ -186,6 +197,19 @@ class Desk:
         except RuneError as error:
             self.talk.tell(f"whether this folder is trusted cannot be known: {error.message}", error.hint, tier=1)
             return None
+
+    def is_asked(self, shown: TrustStatus) -> bool:
+        """Say whether the person is to be asked: not again for files to which they said no."""
+        if shown.state not in ("untrusted", "changed"):
+            return False
+        return self.surface.preferences.declined(shown.folder) != shown.digest
+
+    async def decline(self, shown: TrustStatus) -> None:
+        """Keep that the person said no to just these files."""
+        try:
+            await asyncio.to_thread(self.surface.preferences.decline, shown.folder, shown.digest)
+        except RuneError as error:
+            self.talk.tell(f"you will be asked again: {error.message}", error.hint, tier=1)
 
     async def grant(self, shown: TrustStatus) -> None:
         """Trust exactly what was shown."""
@@ -211,20 +235,29 @@ class Desk:
         for talk in self.talks.values():
             await talk.look_for_model()
 
-    async def close(self, prompts: Mapping[Channel, str]) -> None:
-        """Stop sending; what is unsent is offered again next time."""
+    async def close(self, prompts: Mapping[Channel, str]) -> tuple[str, ...]:
+        """Stop sending; what is unsent is offered again next time. Returns what of it could not be kept."""
         for talk in self.talks.values():
             await talk.close()
-        await self.save_draft(prompts)
+        saved = await self.save_draft(prompts)
         async with self._saving:
             draft, self._draft = self._draft, None
-            if draft is not None:
-                await asyncio.to_thread(draft.close)
+            try:
+                if draft is not None:
+                    await asyncio.to_thread(draft.close)
+            except RuneError as error:
+                logging.getLogger(__name__).warning("%s", error.message)
+        if saved:
+            return ()
+        unsent = [text for talk in self.talks.values() for text in (*talk.unsent, prompts.get(talk.channel, ""))]
+        return tuple(text for text in (*self.offered, *unsent) if text.strip())
 
     def goodbye(self) -> tuple[str, ...]:
-        """Return how each conversation is resumed, a line each."""
+        """Return how each conversation is resumed, a line each; where there are two, with what each was."""
         talks = [talk for talk in self.talks.values() if talk.conversation_id and talk.transcript.entries]
-        return tuple(f"rune -r {talk.conversation_id}" for talk in talks)
+        if len(talks) == 1:
+            return (f"rune -r {talks[0].conversation_id}",)
+        return tuple(f"rune -r {talk.conversation_id}   # the {talk.channel}" for talk in talks)
 
 
 def _texts(draft: LeftDraft, channel: Channel) -> tuple[str, ...]:

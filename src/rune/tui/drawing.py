@@ -17,8 +17,11 @@ from rich.cells import cell_len
 
 from rune.records.turns import StopReason
 from rune.text.safe_text import SafeText, safe_text
+from rune.tui.endings import ending_words
 from rune.tui.fit import cut_line, flowing, foreign, spread
+from rune.tui.hanging import hanging
 from rune.tui.lines import Line, Span, line
+from rune.tui.long_texts import head_of, rest_words
 from rune.tui.markdown.blocks import Block, Code, Growing
 from rune.tui.markdown.render import render
 from rune.tui.markdown.wrapping import TAB, expanded, plain
@@ -47,19 +50,6 @@ _FOLDED, _OPEN = SafeText("▸ "), SafeText("▾ ")
 _NEWS, _FAILURE = SafeText("· "), SafeText("! ")
 _INDENT: Final = Span(SafeText("  "))
 _BROKE_OFF: Final = SafeText("… not complete")
-_ENDINGS: Final = {
-    StopReason.ANSWERED: "answered",
-    StopReason.LENGTH: "stopped at the length limit; what came is kept",
-    StopReason.INCOMPLETE: "the answer broke off; what came is kept",
-    StopReason.PAUSED: "waiting for you",
-    StopReason.STEP_LIMIT: "stopped at the limit of steps",
-    StopReason.LOOP: "stopped: it did the same again and again",
-    StopReason.CONTEXT_EXHAUSTED: "stopped: the context window is full",
-    StopReason.FAILED: "failed",
-    StopReason.BUG: "failed by a fault of Rune's own",
-    StopReason.CANCELLED: "cancelled; what came is kept",
-    StopReason.INTERRUPTED: "interrupted; what came is kept",
-}
 _CAME_FROM: Final = {
     "piped": "from a pipe",
     "model": "from a model",
@@ -130,7 +120,10 @@ def guess_entry(entry: Entry, before: Entry | None, width: int) -> int:
     """Return about how many lines an entry will take; costs no more than counting its line ends."""
     above = _above(entry, before)
     match entry:
-        case Answer() | Said():
+        case Said():
+            head = head_of(entry.text)
+            return above + _guessed(entry.text[:head], width) + (head < len(entry.text))
+        case Answer():
             return above + _guessed(entry.text, width)
         case CommandOutput():
             return above + 1 + _guessed(entry.text, width)
@@ -162,7 +155,22 @@ def draw(entry: Entry, before: Entry | None, *, opened: bool = False, known: Dra
 
 def foldable(entry: Entry) -> bool:
     """Say whether there is more to an entry than is shown at first."""
-    return isinstance(entry, Thought) or (isinstance(entry, ToolCard) and bool(entry.output))
+    match entry:
+        case Thought():
+            return True
+        case ToolCard():
+            return bool(entry.output)
+        case Said():
+            return head_of(entry.text) < len(entry.text)
+        case _:
+            return False
+
+
+def grows(entry: Entry) -> bool:
+    """Say whether more may come to an entry."""
+    if isinstance(entry, Answer | Thought):
+        return entry.running
+    return isinstance(entry, ToolCard) and entry.state == "running"
 
 
 def source_of(entry: Entry) -> str:
@@ -183,7 +191,7 @@ def _parts(entry: Entry, opened: bool, known: Drawn | None, growing: Growing | N
         case Said():
             if entry.provenance != "owner":
                 yield _row(SafeText(_CAME_FROM[entry.provenance]), "dim")
-            yield from _chunked(entry.text, "you", known)
+            yield from _said(entry.text, opened, known)
         case Answer():
             yield from _answer(entry, known, growing or Growing())
         case Thought():
@@ -200,10 +208,10 @@ def _parts(entry: Entry, opened: bool, known: Drawn | None, growing: Growing | N
         case CommandOutput():
             yield _row(safe_text(entry.command, newlines=False, tabs=False), "command")
             if not entry.ok:
-                yield _row(SafeText("! this did not work"), "bad")
-            chunks = _chunks(entry.text, 0, lambda text: lambda width: plain(text, width))
-            # What a command prints is columns of its own; why it failed is sentences.
-            yield from (replace(chunk, flush=entry.ok) for chunk in chunks)
+                yield replace(_row(SafeText("! this did not work"), "bad"), flush=True)
+            # What a command prints is columns of its own, and what is said of it stands at the same edge.
+            chunks = _chunks(entry.text, 0, lambda text: partial(hanging, text))
+            yield from (replace(chunk, flush=True) for chunk in chunks)
         case _ as never:  # pragma: no cover
             assert_never(never)
 
@@ -234,6 +242,19 @@ def _answer(entry: Answer, known: Drawn | None, growing: Growing) -> Iterator[Pa
         )
     if not entry.complete and not entry.running:
         yield _row(_BROKE_OFF, "warning")
+
+
+def _said(text: str, opened: bool, known: Drawn | None) -> Iterator[Part]:
+    head = head_of(text)
+    if head == len(text):
+        yield from _chunked(text, "you", known)
+    elif opened:
+        yield from _chunked(text, "you", known)
+        yield _row(SafeText("▴ fold it again"), "dim", action="fold")
+    else:
+        shown = text[:head]
+        yield Part(partial(plain, shown.removesuffix("\n"), style="you"), source=shown)
+        yield _row(SafeText(f"… {rest_words(text, head)}"), "dim", action="fold")
 
 
 def _thought(entry: Thought, opened: bool, known: Drawn | None) -> Iterator[Part]:
@@ -289,7 +310,7 @@ def _words(entry: Told | Ending) -> str:
     if isinstance(entry, Told):
         return f"{_NEWS if entry.tier is None else _FAILURE}{entry.text}"
     mark = _FAILURE if entry.reason in {StopReason.FAILED, StopReason.BUG} else _NEWS
-    return f"{mark}{_ENDINGS[entry.reason]}" + (f": {entry.text}" if entry.text else "")
+    return mark + ending_words(entry)
 
 
 def _told(words: str, hint: str, style: str, width: int) -> Sequence[Line]:

@@ -18,15 +18,20 @@ Where = Literal["", "local", "remote", "stand-in"]
 
 _CHANNELS: Final[tuple["Channel", ...]] = ("task", "chat")
 _LEVELS: Final = {"green": "good", "yellow": "warning", "orange": "warning", "red": "bad"}
-# The longest level and health, so that nothing to the left of them moves when they change.
+# The longest level and health, so that nothing beside them moves when they change or come.
 _LEVEL_CELLS: Final = 6
 _HEALTH_CELLS: Final = 11
-_MODEL_CELLS: Final = (40, 24, 16, 12, 8)
+_BRIEF_NAME: Final = 6
+_BARS: Final = (8, 4)
+_NO_FIGURE: Final = "\N{EN DASH}"
+_OPENING_CELLS: Final = 20
+_MODEL_CELLS: Final = (40, 24, 20, 16, 12, 8, 6)
 _FOLDER_CELLS: Final = (40, 24, 16, 12)
 # What goes first when the row is too narrow; a name takes its part one form further down.
 _ORDER: Final = (
-    *("folder", "health", "folder", "bar", "model", "folder", "bar", "rune", "health", "folder"),
-    *("channels", "model", "where", "ctx", "health", "model", "where", "model", "health", "channels"),
+    *("folder", "model", "folder", "bar", "folder", "model", "health", "folder", "bar", "health"),
+    *("model", "rune", "channels", "ctx", "model", "where", "model", "where", "ctx", "use"),
+    *("channels", "model"),
 )
 
 
@@ -61,16 +66,18 @@ def header_line(state: HeaderState, width: int) -> Line:
     }
     fitting = narrowed(parts, _ORDER, width - 1)
     left = (*fitting["rune"], *fitting["model"], *fitting["where"])
-    names = ("ctx", "bar", "use", "health", "channels", "folder")
+    # Before there is a figure, what stands for it is next to its label, and the room for the bar behind it.
+    figures = ("ctx", "bar", "use") if state.context is not None else ("ctx", "use", "bar")
+    names = (*figures, "health", "channels", "folder")
     return spread(left, [span for name in names for span in fitting[name]], width)
 
 
 def percentage(context: "ContextUse") -> str:
-    """Return how much of its budget the prompt took, cut and not rounded: full is said when it is full."""
+    """Return how much of its budget the prompt took, rounded as `/context` rounds it; what is there is never 0%."""
     if context.budget <= 0:
         return "full"
-    percent = context.used * 100 // context.budget
-    return "<1%" if percent < 1 <= context.used else f"{percent}%"
+    percent = round(100 * context.used / context.budget)
+    return "<1%" if percent < 1 and context.used > 0 else f"{percent}%"
 
 
 def short_folder(folder: str, home: str, cells: int) -> SafeText:
@@ -93,9 +100,10 @@ def _spans(*pieces: tuple[str, str]) -> Spans:
 
 def _model(state: HeaderState) -> Sequence[Spans]:
     if state.model is None:
-        return (_spans((" opening", "dim")),)
+        # About the room of a model and where it runs, until everything beside it has gone.
+        return (*(_spans((f" {'opening':<{_OPENING_CELLS}}", "dim")),) * 3, _spans((" opening", "dim")))
     if not state.model:
-        return (_spans((" no model", "warning")),)
+        return (_spans((" no model", "bad")),)
     return tuple((Span(SafeText(" ")), Span(foreign(state.model, cells), "strong")) for cells in _MODEL_CELLS)
 
 
@@ -103,37 +111,44 @@ def _where(state: HeaderState) -> Sequence[Spans]:
     nothing: Spans = ()
     if not state.where or not state.model:
         return (nothing,)
-    form = _spans((" · ", "dim"), (state.where, "dim" if state.where == "local" else "warning"))
-    # That words leave this machine, or that a small model stands in, stays longer than that all is as usual.
-    return (form, nothing) if state.where == "local" else (form, form, nothing)
+    style = "dim" if state.where == "local" else "warning"
+    long = _spans((" · ", "dim"), (state.where, style))
+    short = _spans((f" {state.where}", style))
+    # That words leave this machine, or that a small model stands in, is said however narrow it is.
+    return (long, short, nothing) if state.where == "local" else (long, short)
 
 
 def _context(context: "ContextUse | None") -> dict[str, Sequence[Spans]]:
+    """Return label, bar and figure; before there is a figure they take the same room."""
+    label = (_spans(("  ctx", "dim")), _spans((" ctx", "dim")), ())
     if context is None:
-        return {"ctx": ((),), "bar": ((),), "use": ((),)}
+        bars = tuple(_spans((" " * (cells + 1), "")) for cells in _BARS)
+        use = tuple(_spans((f" {_NO_FIGURE:<{cells}}", "dim")) for cells in (5 + _LEVEL_CELLS, 5))
+        return {"ctx": label, "bar": (*bars, ()), "use": use}
     style = _LEVELS[context.level]
     filled = min(max(context.used / max(context.budget, 1), 0.0), 1.0)
     bars = tuple(
-        _spans(("▓" * round(filled * cells), style), ("░" * (cells - round(filled * cells)), "dim"), (" ", ""))
-        for cells in (8, 4)
+        _spans((" ", ""), ("▓" * round(filled * cells), style), ("░" * (cells - round(filled * cells)), "dim"))
+        for cells in _BARS
     )
     estimate = "" if context.served else "~"
-    use = _spans((f"{estimate + percentage(context):>4} ", ""), (f"{context.level:<{_LEVEL_CELLS}}", style))
-    return {"ctx": (_spans(("  ctx ", "dim")), _spans((" ", ""))), "bar": (*bars, ()), "use": (use,)}
+    figure = (f" {estimate + percentage(context):>4} ", "")
+    use = (_spans(figure, (f"{context.level:<{_LEVEL_CELLS}}", style)), _spans(figure))
+    return {"ctx": label, "bar": (*bars, ()), "use": use}
 
 
 def _health(state: HeaderState) -> Sequence[Spans]:
     if not state.failing:
-        if state.model is None:
-            return ((),)
-        return _spans(("  ● ", "good"), (f"{'healthy':<{_HEALTH_CELLS - 2}}", "dim")), _spans(("  ●", "good")), ()
+        # Where nothing can answer, nothing is well; before anything is known, nothing is claimed.
+        well = _spans(("  ● ", "good"), (f"{'healthy':<{_HEALTH_CELLS - 2}}", "dim"))
+        return (well if state.model else _spans((" " * (_HEALTH_CELLS + 2), "")), ())
     mark, style = ("✖", "bad") if state.worst_tier == 0 else ("▲", "warning")
     first, *others = state.failing
     more = f" +{len(others)}" if others else ""
-    name = foreign(first, 24)
-    long = _spans((f"  {mark} {name + more:<{_HEALTH_CELLS - 2}}", style))
-    brief = _spans((f"  {mark} {len(state.failing)}", style))
-    return long, long, brief, ()
+    long = _spans((f"  {mark} {foreign(first, 24) + more:<{_HEALTH_CELLS - 2}}", style))
+    # What fails is named however narrow it is: a mark alone would be a riddle.
+    brief = _spans((f" {mark} {foreign(first, _BRIEF_NAME)}{more.strip()}", style))
+    return long, long, brief
 
 
 def _channels(state: HeaderState) -> Sequence[Spans]:

@@ -8,7 +8,9 @@ same bytes come as keys, faster than anyone types. The rule for such a burst:
 - an Enter with more text behind it within the burst is a line end, and the burst a paste. No Enter in a paste
   sends, not even its last one: what a person did not mean to send cannot be taken back.
 - a burst that begins with `!` is a paste too: a shell command is typed by hand.
-- an Enter that comes by itself sends at once.
+- an Enter that comes by itself sends at once, unless more was read behind it already: then what follows says what
+  it was. Times are those at which keys were read, so that it makes no difference how late they are looked at.
+- a burst just behind a paste is the rest of that paste, which came haltingly; only an Enter all by itself is none.
 
 So an Enter within a burst waits until it is known what comes behind it. Where a slow line delivers in one piece what
 was typed by hand, Enter and more behind it, that is taken for a paste too: it is there, and only not sent.
@@ -32,6 +34,12 @@ _FALTER_SECONDS_A_KEY: Final = 0.0005
 _LONGEST_FALTER_SECONDS: Final = 0.5
 # How long an Enter that follows a few quick keys waits for more.
 HOLD_SECONDS: Final = 0.03
+# A burst that begins so soon after a paste goes on with it, and an Enter waits a little longer there.
+SEAM_SECONDS: Final = 1.0
+SEAM_HOLD_SECONDS: Final = 0.15
+# An Enter this soon behind so many quick keys comes from the program that typed them, and means just Enter.
+QUICK_ENTER_SECONDS: Final = 0.2
+_QUICK_KEYS: Final = 4
 # So many keys of a burst appear as they come; a hand does not get that far.
 BY_HAND: Final = 8
 
@@ -69,13 +77,14 @@ class Burst:
     """Keys that came faster than a hand types, at their end.
 
     `shown` was put into the prompt as it came, `held` was not; both as one text when it is `pasted`. `key` is the
-    ENTER or TAB at its end that counts as that key, "" for none.
+    ENTER or TAB at its end that counts as that key, "" for none. `goes_on`: it is the rest of the paste before it.
     """
 
     shown: str
     held: str
     pasted: bool
     key: str = ""
+    goes_on: bool = False
 
     @property
     def text(self) -> str:
@@ -88,6 +97,9 @@ class Bursts:
 
     def __init__(self) -> None:
         self._last = float("-inf")
+        self._began = float("-inf")
+        self._paste_end = float("-inf")
+        self._quick = 0
         self._shown = ""
         self._held: list[str] = []
 
@@ -95,6 +107,11 @@ class Bursts:
     def holds(self) -> bool:
         """Whether keys are held back; `end` gives them."""
         return bool(self._held)
+
+    @property
+    def held(self) -> str:
+        """What is held back, a key at its end included."""
+        return normalised("".join(self._held))
 
     @property
     def shows(self) -> bool:
@@ -110,7 +127,7 @@ class Bursts:
     def patience(self) -> float:
         """How many seconds to wait for more before `end`."""
         if not self._is_sure:
-            return HOLD_SECONDS
+            return SEAM_HOLD_SECONDS if self._is_seam(self._began) else HOLD_SECONDS
         return min(FALTER_SECONDS + _FALTER_SECONDS_A_KEY * self._length, _LONGEST_FALTER_SECONDS)
 
     @property
@@ -129,18 +146,27 @@ class Bursts:
         """Say whether a key that came at `at` belongs to a burst that is surely one."""
         return not self.is_over(at) and (self.holds or self._is_sure)
 
-    def takes(self, key: str, at: float) -> bool:
+    def is_quick(self, at: float) -> bool:
+        """Say whether a key that came at `at` came right behind a burst, as from the same program."""
+        return self._quick >= _QUICK_KEYS and 0 <= at - self._last <= QUICK_ENTER_SECONDS
+
+    def takes(self, key: str, at: float, *, more: bool = False) -> bool:
         """Note a character, ENTER or TAB; say whether it is held. If not, it is to be shown (or done) now.
 
-        What came before must have been ended when it is over.
+        What came before must have been ended when it is over. `more`: another key was read behind it already.
         """
-        held = self.flows(at) or (key == ENTER and bool(self._shown) and not self.is_over(at))
+        if over := self.is_over(at):
+            self._shown = ""
+        if not self._length:
+            self._began = at
+        held = self.flows(at) or (key == ENTER and (bool(self._shown) or more or self._is_seam(at)))
         if held:
             self._held.append(key)
         elif key == ENTER:
             self._shown = ""
         else:
-            self._shown = self._shown + key if not self.is_over(at) else key
+            self._shown += key
+        self._quick = self._quick + 1 if held or not over else 1
         self._last = at
         return held
 
@@ -153,6 +179,11 @@ class Bursts:
             return None
         key = held[-1] if held[-1] in ENTER + TAB else ""
         line = normalised(shown + held.removesuffix(key))
-        if "\n" in line or line.startswith("!"):
-            return Burst(shown, held, pasted=True)
+        goes_on = bool(line) and self._is_seam(self._began)
+        if goes_on or "\n" in line or line.startswith("!"):
+            self._paste_end = self._last
+            return Burst(shown, held, pasted=True, goes_on=goes_on)
         return Burst(shown, held.removesuffix(key), pasted=is_block(line), key=key)
+
+    def _is_seam(self, at: float) -> bool:
+        return 0 <= at - self._paste_end <= SEAM_SECONDS

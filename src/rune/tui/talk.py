@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 
 import msgspec
 
-from rune.errors import ModelError, RuneError, UsageError
+from rune.errors import LeaseHeldError, RuneError, UsageError
 from rune.records.messages import Channel
 from rune.records.turns import StopReason
 from rune.surface.commands.command import CommandCall
@@ -78,6 +80,7 @@ class Talk:
         self.held = False
         self.requested_model = requested_model
         self.model: Model | None = None
+        self.no_model: RuneError | None = None
         self.context: ContextUse | None = None
         self._surface = surface
         self._changed = changed
@@ -85,6 +88,8 @@ class Talk:
         self._max_steps = max_steps
         self._stop = CancelToken()
         self._sending: asyncio.Task[None] | None = None
+        self._on_its_way: Waiting | None = None
+        self._turnstile = asyncio.Lock()
         self._flushes: Flushes[TurnEvent] = Flushes(self._take)
         self._keys = 0
 
@@ -97,6 +102,16 @@ class Talk:
         """Send a message; while a turn runs it waits for its end. Also sends on what was held."""
         self.waiting = (*self.waiting, Waiting(text=text, pasted=pasted))
         self.go_on()
+
+    def keep(self, text: str, *, pasted: bool = False) -> None:
+        """Have a message wait until the person goes on."""
+        self.waiting, self.held = (*self.waiting, Waiting(text=text, pasted=pasted)), True
+
+    @property
+    def unsent(self) -> tuple[str, ...]:
+        """Everything that was said and is not stored yet: what is on its way, and what waits."""
+        on_its_way = (self._on_its_way,) if self._on_its_way is not None else ()
+        return tuple(message.text for message in (*on_its_way, *self.waiting))
 
     def go_on(self) -> None:
         """Send what waits, also what was held back."""
@@ -126,10 +141,20 @@ class Talk:
         self._changed(self)
         return True
 
-    async def open(self, conversation_id: str) -> None:
-        """Show a stored conversation and go on with it. Raises NotFoundError, UsageError while a turn runs."""
+    @asynccontextmanager
+    async def still(self) -> AsyncGenerator[None]:
+        """Hold the talk still for a change of conversation: what is said meanwhile waits, and goes to the new one.
+
+        Raises UsageError while a turn runs.
+        """
         self._refuse_while_busy()
+        async with self._turnstile:
+            yield
+
+    async def open(self, conversation_id: str) -> None:
+        """Show a stored conversation and go on with it; within `still`. Raises NotFoundError."""
         views = self._surface.views
+        holder = await self._hold(conversation_id)
         messages = await views.transcript(conversation_id)
         row = await views.conversation(conversation_id)
         transcript = restored(messages, await views.ends(conversation_id))
@@ -137,30 +162,36 @@ class Talk:
         await self._leave(conversation_id)
         self.conversation_id, self.private = conversation_id, row.private
         self.transcript, self.context = transcript, context
-        self.held_elsewhere = row.held_by is not None
-        if row.held_by is not None:
-            self.tell(
-                f"this conversation is open in another Rune (process {row.held_by}); it can be read here",
-                "Messages can be sent once it is closed there; /new starts another one.",
-            )
+        self.held_elsewhere = holder is not None
+        if holder is not None:
+            hint = "It can be read here. Once it is closed there it can be gone on with; /new begins another."
+            self.tell(holder.message, hint)
         self._changed(self)
+
+    async def _hold(self, conversation_id: str) -> LeaseHeldError | None:
+        """Take a conversation for this process, so that it is open in one place; returns who has it otherwise."""
+        try:
+            await self._surface.operator.hold(conversation_id)
+        except LeaseHeldError as error:
+            return error
+        return None
 
     async def _leave(self, for_id: str | None) -> None:
         if self.conversation_id is not None and self.conversation_id != for_id:
             await self._surface.operator.leave(self.conversation_id)
 
-    async def command(self, line: str) -> CommandResult | None:
-        """Run a slash command and show what it says; None when it could not be run, which is shown too."""
+    async def command(self, line: str, *, quiet: bool = False) -> CommandResult | None:
+        """Run a slash command and show what it says, unless `quiet`; None when it could not be run, which is shown."""
         name = line.split(maxsplit=1)[0] if line.strip() else line
         call = CommandCall(argument="", folder=self.folder, channel=self.channel, conversation_id=self.conversation_id)
         try:
-            if name in ("/new", "/resume"):
+            if name == "/done":
                 self._refuse_while_busy()
             result = await self._surface.commands.run(line, call)
         except RuneError as error:
             self.failed(line, error)
             return None
-        if result.opens is None:
+        if result.opens is None and not quiet:
             self._output(line, result.text, ok=result.ok)
         if result.model is not None:
             self.requested_model = result.model
@@ -172,8 +203,7 @@ class Talk:
         self._output(line, f"{error.message}\n{error.hint}" if error.hint else error.message, ok=False)
 
     async def begin_anew(self) -> None:
-        """Leave this conversation; the next message begins another one. Raises UsageError while a turn runs."""
-        self._refuse_while_busy()
+        """Leave this conversation; the next message begins another one. Within `still`."""
         await self._leave(None)
         self.conversation_id, self.private, self.held_elsewhere, self.context = None, False, False, None
         self.transcript = Transcript()
@@ -196,14 +226,15 @@ class Talk:
         """Find out which model will answer next; that there is none is said when one is asked."""
         try:
             row = await self._surface.operator.next_model(self.conversation_id, self.requested_model)
-        except ModelError:
-            self.model = Model()
+        except RuneError as error:
+            self.model, self.no_model = Model(), error
         else:
+            self.no_model = None
             self.model = Model(name=row.name, remote=row.remote, stand_in=row.provider == EMBEDDED)
         self._changed(self)
 
     async def close(self) -> None:
-        """Stop sending. The operator ends the turn itself."""
+        """Stop sending; what was on its way and is not stored is unsent again. The operator ends the turn itself."""
         if self._sending is not None:
             self._sending.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -221,19 +252,28 @@ class Talk:
 
     async def _send_waiting(self) -> None:
         while self.waiting and not self.held:
-            first, *rest = self.waiting
-            self.waiting = tuple(rest)
-            reason = await self._send(first)
-            if reason is None:
-                self.waiting = (first, *self.waiting)
-            self.held = bool(self.waiting) and reason not in GOES_ON
+            async with self._turnstile:
+                if not self.waiting or self.held:
+                    break  # it was taken back meanwhile
+                first, *rest = self.waiting
+                self.waiting, self._on_its_way = tuple(rest), first
+                reason = await self._send(first)
+                self.waiting = (*self._come_back(), *self.waiting)
+                self.held = bool(self.waiting) and reason not in GOES_ON
             self._changed(self)
             self._ended(self)
 
+    def _come_back(self) -> tuple[Waiting, ...]:
+        """Return what was on its way and did not become a turn: it is still the person's."""
+        message, self._on_its_way = self._on_its_way, None
+        return (message,) if message is not None else ()
+
     async def _send(self, message: Waiting) -> StopReason | None:
-        """Run one turn; returns how it ended, None when there was no turn: the message is still the person's."""
+        """Run one turn; returns how it ended, None when there was no turn."""
         loop, key, reason = asyncio.get_running_loop(), self._key(), None
         stop = self._stop = CancelToken()
+        if self.held_elsewhere and self.conversation_id is not None:
+            await self._look_again(self.conversation_id)
         self.transcript = sent(self.transcript, key, message.text, loop.time())
         self._changed(self)
         request = TurnRequest(
@@ -253,16 +293,30 @@ class Talk:
                     else:
                         self._flushes.at_once(event)
         except RuneError as error:
-            self._flushes.flush()
-            self.transcript = refused(self.transcript, error, key)
+            self._refused(error, key)
+        except Exception as error:
+            logging.getLogger(__name__).exception("a message could not be sent")
+            self._refused(RuneError(f"a fault of Rune's own: {type(error).__name__}: {error}"), key)
         else:
             self._flushes.flush()
         return reason
+
+    def _refused(self, error: RuneError, key: str) -> None:
+        self._flushes.flush()
+        self.transcript = refused(self.transcript, error, key)
+
+    async def _look_again(self, conversation_id: str) -> None:
+        """Read anew what another Rune had open: it may be free by now, and more may have been said."""
+        try:
+            await self.open(conversation_id)
+        except RuneError as error:
+            self.tell(error.message, error.hint, tier=1)
 
     def _heed(self, event: TurnEvent) -> StopReason | None:
         """Act on what an event says about the turn itself; returns how it ended, once it has."""
         if isinstance(event, TurnOpened):
             self.conversation_id, self.held_elsewhere = event.conversation_id, False
+            self._on_its_way = None
             if event.model:
                 self.model = Model(name=event.model, remote=event.remote, stand_in=event.provider == EMBEDDED)
                 self.requested_model = None  # the conversation knows it from now on

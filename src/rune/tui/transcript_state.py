@@ -69,12 +69,13 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, tag="told"):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True, tag="ending"):
-    """That a turn ended otherwise than answered, and why."""
+    """That a turn ended otherwise than answered, and why. `kept`: some of an answer had come, and is there."""
 
     key: str
     reason: StopReason
     text: str = ""
     hint: str = ""
+    kept: bool = True
 
 
 class CommandOutput(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
@@ -140,9 +141,15 @@ def restored(messages: Sequence[ConversationMessageRecord], ends: Mapping[str, T
                 entries.append(answer)
         following = messages[position + 1].turn_id if position + 1 < len(messages) else ""
         end = ends.get(message.turn_id)
-        if following != message.turn_id and end is not None and (shown_end := _ending(message.turn_id, end)):
-            entries.append(shown_end)
+        if following != message.turn_id and end is not None:
+            ending = _ending(message.turn_id, end, kept=message.role == "assistant" and bool(message.content))
+            entries += [ending] if ending is not None else []
     return Transcript(settled=tuple(entries))
+
+
+def newest_answer(transcript: Transcript) -> str | None:
+    """Return the newest answer as it was written, None when there is none."""
+    return next((entry.text for entry in reversed(transcript.entries) if isinstance(entry, Answer)), None)
 
 
 def sent(transcript: Transcript, key: str, text: str, now: float) -> Transcript:
@@ -276,15 +283,16 @@ def _closed(transcript: Transcript, event: shown.TurnClosed) -> Transcript:
         for entry in transcript.live
     ]
     end = TurnEnd(reason=event.stop_reason, error=event.error, hint=event.hint)
-    if (ending := _ending(event.turn_id, end)) is not None:
+    kept = any(isinstance(entry, Answer) and entry.text for entry in live)
+    if (ending := _ending(event.turn_id, end, kept=kept)) is not None:
         live.append(ending)
     return Transcript(settled=(*transcript.settled, *_quiet(tuple(live))))
 
 
-def _ending(turn_id: str, end: TurnEnd) -> Ending | None:
+def _ending(turn_id: str, end: TurnEnd, *, kept: bool) -> Ending | None:
     if end.reason is None or end.reason is StopReason.ANSWERED:
         return None
-    return Ending(key=f"{turn_id}/end", reason=end.reason, text=end.error, hint=end.hint)
+    return Ending(key=f"{turn_id}/end", reason=end.reason, text=end.error, hint=end.hint, kept=kept)
 
 
 def _quiet(live: tuple[Entry, ...]) -> tuple[Entry, ...]:

@@ -11,11 +11,13 @@ RecordFailure = Callable[[str, BaseException, Literal[0, 1, 2], str], bool]
 class TurnFailures:
     """Records what a turn went on without (T1) and what failed in the background (T2).
 
-    `record` is the health registry's. What a person should be told waits until the turn shows it.
+    `record` and `recovered` (given a subsystem's name) are the health registry's. What a person should be told
+    waits until the turn shows it.
     """
 
-    def __init__(self, record: RecordFailure) -> None:
+    def __init__(self, record: RecordFailure, recovered: Callable[[str], None]) -> None:
         self._record = record
+        self._recovered = recovered
         self._untold: list[str] = []
 
     def degraded(self, subsystem: str, error: BaseException) -> None:
@@ -31,6 +33,10 @@ class TurnFailures:
     def answer(self, subsystem: str, error: BaseException, context: str) -> None:
         """Record that the answer itself failed; the turn's end tells the person."""
         self._record(subsystem, error, 0, context)
+
+    def works(self, subsystem: str) -> None:
+        """Note that it works, whether or not it had failed."""
+        self._recovered(subsystem)
 
     def untold(self) -> list[str]:
         """Return what the person was not told yet, and take it as told."""

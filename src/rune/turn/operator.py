@@ -123,7 +123,8 @@ class RuneOperator:
     ) -> ConversationRecord:
         """Supersede the open task of a conversation (None: the newest here) and start an empty one.
 
-        Raises LeaseHeldError when it is open elsewhere: its task is not this process's to end.
+        Raises UsageError while a turn runs in it, LeaseHeldError when it is open elsewhere: its task is not this
+        process's to end.
         """
         if conversation_id is None:
             found = await self._conversations.conversations(folder=folder, channel=channel, limit=1)
@@ -157,7 +158,7 @@ class RuneOperator:
     async def done(self, conversation_id: str) -> TaskStateRecord:
         """Complete the open task of a conversation: the person says that it is done.
 
-        Raises UsageError when there is none, IllegalTaskTransitionError while a turn runs.
+        Raises UsageError when there is none and while a turn runs in it.
         """
         session = await self._locked(conversation_id)
         try:
@@ -168,6 +169,14 @@ class RuneOperator:
             return task
         finally:
             await self._let_go(session)
+
+    async def hold(self, conversation_id: str) -> None:
+        """Have a stored conversation open in this process alone from now on, until `leave`; a turn of it may run.
+        Holding it twice changes nothing.
+
+        Raises LeaseHeldError when another process has it, NotFoundError, StorageError.
+        """
+        await self._sessions.hold(conversation_id)
 
     def holds(self, conversation_id: str) -> bool:
         """Say whether this operator has the conversation open."""
@@ -251,17 +260,19 @@ class RuneOperator:
             work = asyncio.create_task(self._fly(flight, session), name=f"work {flight.turn_id}")
             flight.cancel.bind(work)
             outcome = await land(work, flight)
+            self._selection.landed(flight, outcome)
             if not flight.opened:
                 if new:
                     await uninterrupted(self._sessions.release(session.conversation_id))
                 raise outcome.exception or CancelledEarlyError(_EARLY)
             return await uninterrupted(self._close(flight, session, outcome))
         finally:
-            await self._let_go(session)
+            await self._let_go(session, turn=True)
 
     async def _admit(self, flight: Flight) -> Session:
         """Return the conversation's session, locked for this turn; waiting for it can be cancelled."""
-        admission = asyncio.create_task(self._locked(flight.request.conversation_id), name=f"admit {flight.turn_id}")
+        entering = self._locked(flight.request.conversation_id, turn=True)
+        admission = asyncio.create_task(entering, name=f"admit {flight.turn_id}")
         flight.cancel.bind(admission)
         while not admission.done():
             try:
@@ -272,11 +283,11 @@ class RuneOperator:
             raise CancelledEarlyError(_EARLY)
         return admission.result()
 
-    async def _locked(self, conversation_id: str | None) -> Session:
+    async def _locked(self, conversation_id: str | None, *, turn: bool = False) -> Session:
         identity = conversation_id or self._ids.new_id("cnv")
-        return await self._sessions.enter(identity, new=conversation_id is None)
+        return await self._sessions.enter(identity, new=conversation_id is None, turn=turn)
 
-    async def _let_go(self, session: Session) -> None:
+    async def _let_go(self, session: Session, *, turn: bool = False) -> None:
         """End one use of a session; the last one gives back a conversation that the person has left."""
         try:
             if session.leaving and session.wanted == 1:
@@ -285,12 +296,12 @@ class RuneOperator:
             # It stays ours, with what is owed: giving it back now would lose that.
             self._failures.background("journal", error)
         finally:
-            session.exit()
+            session.exit(turn=turn)
 
     async def _give_back(self, session: Session) -> None:
         if self._sessions.holds(session):
             await self._recorder.settle(session)
-            await self._sessions.release(session.conversation_id)
+            await self._sessions.release(session.conversation_id, if_left=True)
 
     async def _fly(self, flight: Flight, session: Session) -> StopReason:
         first = session.conversation is None

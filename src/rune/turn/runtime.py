@@ -65,7 +65,7 @@ class LocalToolRuntime:
         flight.degraded += [name for name in trace.degraded if name not in flight.degraded]
         await uninterrupted(self._recorder.before_call(flight, session, capsule, trace))
         if left := len(trace.archived_now):
-            text = f"{left} earlier messages do not fit any more and are no longer sent; `rune sessions show` has them"
+            text = f"{left} earlier messages do not fit any more and are no longer sent to the model; they are kept"
             flight.emit(shown.Notice(turn_id=flight.turn_id, text=text))
         reason = await self._ask(flight, run, capsule)
         return StopReason.LENGTH if reason == "length" else StopReason.ANSWERED

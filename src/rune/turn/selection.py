@@ -7,10 +7,12 @@ from rune.config.settings import Settings
 from rune.context.budget import MIN_WINDOW
 from rune.context.window import WindowBook
 from rune.errors import ModelError
-from rune.models.router import Router
+from rune.models.router import Choice, Router
 from rune.models.transport import ModelInfo
 from rune.turn.failures import TurnFailures
-from rune.turn.flight import ModelRun
+from rune.turn.flight import Flight, ModelRun
+from rune.turn.model_health import ModelHealth
+from rune.turn.outcome import Outcome
 
 PATIENCE_SECONDS = 1.0
 
@@ -30,15 +32,19 @@ class ModelSelection:
         self._windows = windows
         self._memory = memory
         self._failures = failures
+        self._health = ModelHealth(failures)
         self._checked: set[str] = set()
 
     async def choose(self, *, requested: str | None, conversation_model: str, settings: Settings) -> ModelRun:
-        """Return the model for a turn. Raises the ModelError that says why there is none."""
+        """Return the model for a turn. Raises the ModelError that says why there is none: the turn's end, which
+        `landed` is told.
+        """
         choice = await self._router.choose(
             requested=requested,
             conversation_model=conversation_model or None,
             configured=settings.model.name or None,
         )
+        self._health.found()
         window = self._windows.choose(choice.info, settings.context.max_context, self._memory())
         if not window.discovered:
             failure = ModelError(
@@ -51,17 +57,29 @@ class ModelSelection:
 
     async def expect(self, *, requested: str | None, conversation_model: str, configured: str) -> ModelInfo:
         """Return what `choose` would choose now, without choosing a window for it. Raises as that does."""
-        choice = await self._router.choose(
-            requested=requested, conversation_model=conversation_model or None, configured=configured or None
-        )
-        return choice.info
+        return (await self._looked(requested, conversation_model, configured)).info
 
     async def find(self, name: str) -> ModelInfo:
         """Return the model that a person means, when it may answer as things are set.
 
         Raises ModelNotFoundError, RemoteRefusedError, CapabilityMissingError, ModelUnavailableError.
         """
-        return (await self._router.choose(requested=name, conversation_model=None, configured=None)).info
+        return (await self._looked(name, "", "")).info
+
+    def landed(self, flight: Flight, outcome: Outcome) -> None:
+        """Take in how a turn's work ended: whether the model answered, or failed."""
+        self._health.landed(flight, outcome)
+
+    async def _looked(self, requested: str | None, conversation_model: str, configured: str) -> Choice:
+        try:
+            choice = await self._router.choose(
+                requested=requested, conversation_model=conversation_model or None, configured=configured or None
+            )
+        except ModelError as error:
+            self._health.missing(error, named=bool(requested))
+            raise
+        self._health.found()
+        return choice
 
     async def check_window(self, run: ModelRun, max_context: int) -> str:
         """Compare once, after a model's first answer, the window in force with the one asked for.

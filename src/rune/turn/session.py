@@ -5,7 +5,7 @@ import asyncio
 from rune.context.blocks import FrozenPrefix
 from rune.context.prefix import decode_prefix
 from rune.context.reconstruct import rebuild_messages
-from rune.errors import EvidenceTamperedError, InvalidRecordError, NotFoundError, RuneError
+from rune.errors import EvidenceTamperedError, InvalidRecordError, NotFoundError, RuneError, UsageError
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.tasks import TaskStateRecord
 from rune.records.turns import StopReason, TurnRecord
@@ -26,8 +26,8 @@ class Session:
     turn that could not be written yet; `interrupted` says that the last turn was killed in mid-answer.
 
     `model` is changed only under `choosing`: by a turn until it is opened, or by the person at any time.
-    `wanted` counts who holds `lock` or waits for it; with `leaving` the last of them gives the conversation
-    back.
+    `wanted` counts who holds `lock` or waits for it, `turns` the turns among them; with `leaving` the last of
+    them gives the conversation back.
     """
 
     def __init__(self, conversation_id: str, lease: ConversationLease) -> None:
@@ -36,6 +36,7 @@ class Session:
         self.lock = asyncio.Lock()
         self.choosing = asyncio.Lock()
         self.wanted = 0
+        self.turns = 0
         self.leaving = False
         self.conversation: ConversationRecord | None = None
         self.task: TaskStateRecord | None = None
@@ -47,19 +48,23 @@ class Session:
         self.owed: list[Draft] = []
         self.interrupted = False
 
-    async def enter(self) -> None:
-        """Wait until nobody else changes the conversation; `exit` lets the next one in."""
-        self.wanted += 1
+    async def enter(self, *, turn: bool = False) -> None:
+        """Wait until nobody else changes the conversation; `exit` lets the next one in. `turn`: for a turn."""
+        self._count(1, turn=turn)
         try:
             await self.lock.acquire()
         except BaseException:
-            self.wanted -= 1
+            self._count(-1, turn=turn)
             raise
 
-    def exit(self) -> None:
+    def exit(self, *, turn: bool = False) -> None:
         """Let the next one in."""
-        self.wanted -= 1
+        self._count(-1, turn=turn)
         self.lock.release()
+
+    def _count(self, one: int, *, turn: bool) -> None:
+        self.wanted += one
+        self.turns += one if turn else 0
 
 
 def unanswerable(turn: TurnRecord) -> bool:
@@ -116,8 +121,12 @@ class Sessions:
             self._sessions[conversation_id] = session
             return session
 
-    async def enter(self, conversation_id: str, *, new: bool = False) -> Session:
-        """Return the session of a conversation for the caller alone, until its `exit`. Raises as `take`."""
+    async def enter(self, conversation_id: str, *, new: bool = False, turn: bool = False) -> Session:
+        """Return the session of a conversation for the caller alone, until its `exit`. `turn`: for a turn, which
+        waits for those before it; anything else is not made to wait for one.
+
+        Raises as `take`, and UsageError for anything but a turn while one runs or waits.
+        """
         while True:
             try:
                 session = await uninterrupted(self.take(conversation_id, new=new))
@@ -125,12 +134,23 @@ class Sessions:
                 if new:  # nobody else will ever ask for it
                     await uninterrupted(self.release(conversation_id))
                 raise
+            if session.turns and not turn:
+                raise UsageError("a turn runs in this conversation", hint="Stop it, or wait for its end.")
             session.leaving = False
-            await session.enter()
+            await session.enter(turn=turn)
             if self.holds(session):
                 return session
             # It was given back while the caller waited for it: what it knows may be old by now.
-            session.exit()
+            session.exit(turn=turn)
+
+    async def hold(self, conversation_id: str) -> None:
+        """Take a conversation and keep it, also one that is just being left. Waits for no turn. Raises as `take`."""
+        while True:
+            session = await uninterrupted(self.take(conversation_id, new=False))
+            session.leaving = False
+            async with session.choosing:
+                if self.holds(session):
+                    return
 
     async def _load(self, session: Session) -> None:
         identity = session.conversation_id
@@ -186,13 +206,18 @@ class Sessions:
         """Say whether a session is still the one of its conversation, and its lease ours."""
         return self._sessions.get(session.conversation_id) is session
 
-    async def release(self, conversation_id: str) -> None:
-        """Give a conversation back, after what is being chosen for it; one that is not held is no error."""
+    async def release(self, conversation_id: str, *, if_left: bool = False) -> None:
+        """Give a conversation back, after what is being chosen for it; one that is not held is no error.
+
+        `if_left`: not when somebody came for it meanwhile.
+        """
         async with self._opening:
             session = self._sessions.get(conversation_id)
             if session is None:
                 return
             async with session.choosing:
+                if if_left and not session.leaving:
+                    return
                 del self._sessions[conversation_id]
                 await self._ledger.release(conversation_id)
                 session.lease.release()

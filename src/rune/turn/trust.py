@@ -38,9 +38,9 @@ class FolderTrust:
         """
         match self.status(folder).state:
             case "changed":
-                return 'AGENTS.md changed since you trusted it and is not read; `rune -p "/trust"` shows how'
+                return "AGENTS.md changed since you trusted it and is not read; `/trust` shows how"
             case "untrusted" if first:
-                return 'AGENTS.md of this project is not read until you allow it: `rune -p "/trust"` shows it'
+                return "AGENTS.md of this project is not read until you allow it: `/trust` shows it"
             case _:
                 return ""
 

@@ -38,7 +38,7 @@ class Commands:
         name, argument = [*line.removeprefix("/").split(maxsplit=1), "", ""][:2]
         command = self.by_name.get(name)
         if command is None:
-            near = get_close_matches(name, self.by_name, n=1)
+            near = get_close_matches(name.lower(), self.by_name, n=1)
             hint = f"Did you mean /{near[0]}?" if near else "/help lists the commands."
             raise UsageError(f"there is no command /{name}", hint=hint)
         return await command.run(msgspec.structs.replace(call, argument=argument.strip()))

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import Key, Paste
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
@@ -13,24 +12,22 @@ from textual.timer import Timer
 from rune.host.clock import SystemClock
 from rune.records.messages import Channel
 from rune.surface.commands.completion import Candidates
-from rune.surface.prompt_history import Sent
 from rune.tui.app_start import CHANNELS
 from rune.tui.bridge import TalkChanged, TurnEnded
-from rune.tui.glance import model_name
+from rune.tui.greeting import greeted
 from rune.tui.screens.chat_bars import ChatBars, Seen
-from rune.tui.screens.trust_dock import TrustDock
-from rune.tui.transcript_state import Transcript
+from rune.tui.transcript_state import Transcript, newest_answer
 from rune.tui.widgets.completion import CompletionPopup
 from rune.tui.widgets.footer import Footer
 from rune.tui.widgets.header import Header
 from rune.tui.widgets.notice_bar import NoticeBar
 from rune.tui.widgets.prompt import Prompt
 from rune.tui.widgets.transcript import TranscriptView
+from rune.tui.widgets.trust_bar import TrustBar
 from rune.tui.widgets.waiting import WaitingMessages
 
 if TYPE_CHECKING:  # what these need is imported when they are wanted: the first picture comes before
     from rune.tui.desk import Desk
-    from rune.tui.talk import Waiting
 
 AGAIN: Final = "ctrl+c again leaves"
 DRAFT_SECONDS: Final = 0.4
@@ -42,6 +39,7 @@ class ChatScreen(Screen[None]):
     AUTO_FOCUS = "Prompt"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "take_offered", "Take back", priority=True, show=False),
+        Binding("ctrl+x", "drop_offered", "Drop", priority=True, show=False),
         Binding("ctrl+l", "models", "Models", priority=True),
         Binding("ctrl+t", "thinking", "Thinking", priority=True),
         Binding("ctrl+y", "copy", "Copy answer", priority=True),
@@ -66,10 +64,13 @@ class ChatScreen(Screen[None]):
         self._early: list[Prompt.Submitted] = []
         self._draft_timer: Timer | None = None
         self._stashed: dict[Channel, str] = dict.fromkeys(CHANNELS, "")
+        self._stashed_command: dict[Channel, bool] = {}
         self._unread: set[Channel] = set()
-        self._waited: dict[Channel, tuple[Waiting, ...]] = {}
+        self._unsent: dict[Channel, tuple[str, ...]] = {}
         self._bars = ChatBars(self, self._seen)
         self._views = {each: TranscriptView(id=f"transcript-{each}") for each in CHANNELS}
+        for view in self._views.values():
+            view.can_focus = False  # the keyboard is the prompt's: a click to get the terminal's focus must not take it
         self._clock = SystemClock()
 
     def compose(self) -> ComposeResult:
@@ -77,7 +78,7 @@ class ChatScreen(Screen[None]):
         yield Header()
         # The other channel's is mounted when it is first looked at.
         yield self._views[self.channel]
-        yield TrustDock()
+        yield TrustBar()
         yield NoticeBar()
         yield WaitingMessages()
         yield Prompt()
@@ -108,29 +109,35 @@ class ChatScreen(Screen[None]):
         """Return what stands in the prompt of each channel."""
         return {**self._stashed, self.channel: self._prompt.whole_text}
 
+    def hand_over(self, desk: "Desk") -> None:
+        """Leave to a desk what was sent before it was there, to be kept."""
+        for event in self._early:
+            desk.talk.keep(event.text, pasted=event.pasted)
+        self._early = []
+
     async def attach(self, desk: "Desk") -> None:
         """Go on with what can answer. What was typed before is done now."""
+        history = await desk.history()
+        # From here on without a pause: what was sent before must not be overtaken by what is sent now.
         self.desk = desk
         self._bars.hint = ""
         if desk.channel != self.channel:
             self._go_to(desk.channel)
         for channel, talk in desk.talks.items():
-            self._views[channel].show(talk.transcript)
-        self._prompt.use_history(await desk.history())
+            self._views[channel].show(greeted(talk))
+        self._prompt.use_history(history)
         self.query_one(NoticeBar).offer(desk.offered)
-        for event in self._early:
+        early, self._early = self._early, []
+        for event in early:
             self._submitted(event)
-        self._early.clear()
         self._bars.show()
         self.run_worker(self._look_around(desk), name="look around")
 
     async def _look_around(self, desk: "Desk") -> None:
         """Find out what takes a moment and is only shown: which model will answer, whether to ask for trust."""
-        await self._ask_for_trust(focus=not self._prompt.whole_text)
+        await self._ask_for_trust()
         await desk.look_for_model()
         self._bars.show_header()
-
-    # What the prompt tells.
 
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
@@ -147,8 +154,10 @@ class ChatScreen(Screen[None]):
         if event.command and self.desk.surface.commands.is_command(event.text):
             self.run_worker(self._command(event.text), name="command")
         else:
+            waits = self.desk.talk.busy
             self.desk.say(event.text, pasted=event.pasted)
-            self._views[self.channel].follow()
+            if not waits:  # what waits shows below the transcript, wherever one reads in that
+                self._views[self.channel].follow()
         self._schedule_draft()
 
     async def _command(self, line: str) -> None:
@@ -156,11 +165,11 @@ class ChatScreen(Screen[None]):
             return
         match line.strip():
             case "/model":
-                self.action_models()
+                await self._pick_model()
             case "/resume":
-                self._pick_conversation(self.desk)
+                await self._pick_conversation()
             case "/trust":
-                await self._ask_for_trust(focus=True, say=True)
+                await self._decide_trust()
             case _:
                 await self.desk.command(line)
                 self._go_to(self.desk.channel)
@@ -186,7 +195,11 @@ class ChatScreen(Screen[None]):
     @on(Prompt.InterruptAsked)
     def _interrupt(self, event: Prompt.InterruptAsked) -> None:
         event.stop()
-        if self._bars.hint == AGAIN:
+        if selected := self.get_selected_text():
+            self._copy(selected)
+        elif self.desk is not None and self.desk.talk.cancel():
+            return
+        elif self._bars.hint == AGAIN:
             self.post_message(self.LeaveAsked())
         else:
             self._bars.say(AGAIN)
@@ -197,32 +210,28 @@ class ChatScreen(Screen[None]):
         self.post_message(self.LeaveAsked())
 
     @on(Prompt.HistorySearchAsked)
-    async def _search_history(self, event: Prompt.HistorySearchAsked) -> None:
+    def _history_search_asked(self, event: Prompt.HistorySearchAsked) -> None:
         event.stop()
-        if self.desk is not None:
-            from rune.tui.screens.history_search import HistorySearch
+        self.run_worker(self._search_history(), name="dialog")
 
-            entries = await self.desk.history()
-            self._rune.push_screen(HistorySearch(entries), self._found_in_history)
+    async def _search_history(self) -> None:
+        from rune.tui.screens import dialogs
 
-    def _found_in_history(self, found: Sent | None) -> None:
-        if found is not None:
+        if self.desk is not None and (found := await dialogs.search_history(self._rune, self.desk)) is not None:
             self._prompt.set_text(found.text, as_command=found.command)
 
     async def _candidates(self, line: str) -> Candidates:
         return await self.desk.candidates(line) if self.desk is not None else Candidates()
 
-    # What the others tell.
-
     @on(TalkChanged)
     def _talk_changed(self, event: TalkChanged) -> None:
         event.stop()
         talk = event.talk
-        self._views[talk.channel].show(talk.transcript)
+        self._views[talk.channel].show(greeted(talk))
         if talk.channel == self.channel:
             self._bars.heed()
-        if talk.waiting != self._waited.get(talk.channel):
-            self._waited[talk.channel] = talk.waiting
+        if talk.unsent != self._unsent.get(talk.channel):
+            self._unsent[talk.channel] = talk.unsent
             self._schedule_draft()
 
     @on(TurnEnded)
@@ -244,68 +253,67 @@ class ChatScreen(Screen[None]):
         event.stop()
         self._copy(event.text)
 
-    @on(TrustDock.TypedPast)
-    def _typed_past(self, event: TrustDock.TypedPast) -> None:
-        event.stop()
-        prompt = self._prompt.focus()
-        # As if it had been typed there: whether a slash was typed or pasted makes a difference.
-        key = Key(event.key, event.character) if event.pasted is None else Paste(event.pasted)
-        prompt.post_message(key)
+    async def _ask_for_trust(self) -> None:
+        """Show whether files here wait for a word of the person's."""
+        if self.desk is not None and (status := await self.desk.trust()) is not None:
+            self.query_one(TrustBar).ask(status if self.desk.is_asked(status) else None)
 
-    @on(TrustDock.Decided)
-    async def _trust_decided(self, event: TrustDock.Decided) -> None:
-        event.stop()
-        self._prompt.focus()
-        if event.trusted is not None and self.desk is not None:
-            await self.desk.grant(event.trusted)
+    async def _decide_trust(self) -> None:
+        from rune.tui.screens import dialogs
 
-    async def _ask_for_trust(self, *, focus: bool, say: bool = False) -> None:
         if self.desk is None or (status := await self.desk.trust()) is None:
             return
-        if status.state in ("untrusted", "changed"):
-            await self.query_one(TrustDock).ask(status, focus=focus)
-        elif say:
+        if status.state == "nothing_to_trust":
             await self.desk.command("/trust")
+            return
+        await dialogs.decide_trust(self._rune, self.desk, status, self._clock)
+        await self._ask_for_trust()
 
     def _seen(self) -> Seen:
         early = [event.text for event in self._early]
         return Seen(self.desk, self._folder, self.channel, self._views[self.channel], early, self._unread)
 
-    # Keys of the screen.
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let a key through to the prompt where its action has nothing to do."""
         if action == "take_offered":
             return self.desk is not None and bool(self.desk.offered) and not self._prompt.text
+        if action == "drop_offered":
+            return self.desk is not None and bool(self.desk.offered)
         return super().check_action(action, parameters)
 
     def action_take_offered(self) -> None:
         """Put what an ended Rune left unsent into the prompt."""
         if self.desk is not None:
             self._prompt.set_text(self.desk.take_offered())
+            self.query_one(NoticeBar).offer(self.desk.offered)
+
+    def action_drop_offered(self) -> None:
+        """Forget what an ended Rune left unsent."""
+        if self.desk is not None:
+            self.desk.offered = ()
             self.query_one(NoticeBar).offer(())
+            self._schedule_draft()
 
     def action_models(self) -> None:
         """Choose a model."""
-        if (desk := self.desk) is not None:
-            from rune.tui.screens.model_picker import ModelPicker
+        self.run_worker(self._pick_model(), name="dialog")
 
-            self._rune.push_screen(ModelPicker(desk.models, current=model_name(desk)), self._model_chosen)
+    async def _pick_model(self) -> None:
+        from rune.tui.screens import dialogs
 
-    def _model_chosen(self, name: str | None) -> None:
-        if name is not None:
-            self.run_worker(self._command(f"/model {name}"), name="command")
+        if (desk := self.desk) is None or (name := await dialogs.pick_model(self._rune, desk)) is None:
+            return
+        if await desk.command(f"/model {name}", quiet=True) is not None:
+            self._bars.say(f"{name} answers from now on")
+        self._bars.show()
 
-    def _pick_conversation(self, desk: "Desk") -> None:
-        from rune.tui.screens.conversation_picker import ConversationPicker
+    async def _pick_conversation(self) -> None:
+        from rune.tui.screens import dialogs
 
-        now_ms, current = self._clock.now_ms(), desk.talk.conversation_id or ""
-        picker = ConversationPicker(desk.conversations, now_ms=now_ms, current=current)
-        self._rune.push_screen(picker, self._conversation_chosen)
-
-    def _conversation_chosen(self, identity: str | None) -> None:
-        if identity is not None:
-            self.run_worker(self._command(f"/resume {identity}"), name="command")
+        if self.desk is not None:
+            identity = await dialogs.pick_conversation(self._rune, self.desk, self._clock)
+            if identity is not None:
+                await self._command(f"/resume {identity}")
 
     def action_thinking(self) -> None:
         """Open or fold the thinking in view."""
@@ -313,23 +321,26 @@ class ChatScreen(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy what is selected, else the newest answer."""
-        selected = self.get_selected_text()
-        if selected:
+        if selected := self.get_selected_text():
             self._copy(selected)
+        elif (answer := newest_answer(self.transcript)) is not None:
+            self._copy(answer)
         else:
-            self.run_worker(self._command("/copy"), name="command")
+            self._bars.say("there is no answer to copy yet")
 
     def action_help(self) -> None:
         """Show the keys and the commands."""
-        self.run_worker(self._help(), name="command")
+        self.run_worker(self._help(), name="dialog")
 
     async def _help(self) -> None:
-        await self._command("/keys")
-        await self._command("/help")
+        from rune.tui.screens import dialogs
+
+        if self.desk is not None:
+            await dialogs.show_help(self._rune, self.desk)
 
     def action_trust(self) -> None:
-        """Give the keyboard to the question that is open, or look how things stand."""
-        self.run_worker(self._command("/trust"), name="command")
+        """Look at the files that would instruct, and decide."""
+        self.run_worker(self._decide_trust(), name="dialog")
 
     def action_channel(self, channel: Channel) -> None:
         """Bring a channel to the front."""
@@ -344,8 +355,6 @@ class ChatScreen(Screen[None]):
         view = self._views[self.channel]
         view.to_top() if end < 0 else view.follow()
 
-    # What is shown.
-
     @property
     def _rune(self) -> App[None]:
         return cast("App[None]", self.app)  # pyright: ignore[reportUnknownMemberType]  # an app of any type there
@@ -358,20 +367,22 @@ class ChatScreen(Screen[None]):
         if channel == self.channel:
             return
         self._stashed[self.channel] = self._prompt.whole_text
+        self._stashed_command[self.channel] = self._prompt.is_command
         self.channel = channel
         self._unread.discard(channel)
         if not self._views[channel].is_attached:
             self.mount(self._views[channel], after=self.query_one(Header))
         for each, view in self._views.items():
             view.display = each == channel
-        self._prompt.set_text(self._stashed[channel], as_command=self._stashed[channel].startswith("/"))
+        self._prompt.set_text(self._stashed[channel], as_command=self._stashed_command.get(channel, False))
         if self.desk is not None:
             self.desk.channel = channel
         self._bars.show()
 
     def _copy(self, text: str) -> None:
         self._rune.copy_to_clipboard(text)
-        self._bars.say("copied")
+        lines = text.count("\n") + 1
+        self._bars.say("copied" if lines == 1 else f"copied {lines:,} lines")
 
     def _schedule_draft(self) -> None:
         if self._draft_timer is None and self.desk is not None:

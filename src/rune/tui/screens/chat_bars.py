@@ -100,11 +100,10 @@ class ChatBars:
         desk = self._look().desk
         talk = desk.talk if desk is not None else None
         pace = talk.transcript.pace if talk is not None else None
-        told = (pace and (pace.turn_id, pace.phase), talk and talk.waiting)
+        told = (pace and (pace.turn_id, pace.phase), talk and (talk.waiting, talk.model))
         if told != self._told:
             self._told = told
-            self.show_waiting()
-            self.show_footer()
+            self.show()
 
     def _keep_time(self, *, running: bool) -> None:
         if running and self._tick is None:

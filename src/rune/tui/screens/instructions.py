@@ -1,7 +1,7 @@
 """What would instruct Rune, to be read before it is trusted: the files' texts, or what changed of them."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final, Literal, cast
 
@@ -9,10 +9,6 @@ from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
-from textual.screen import ModalScreen
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
 from rune.config.trust import TrustStatus
 from rune.host.clock import Clock
@@ -20,30 +16,26 @@ from rune.text.safe_text import SafeText, safe_text
 from rune.tui.fit import spread
 from rune.tui.header_state import short_folder
 from rune.tui.lines import Line, Span, line
-from rune.tui.painting import LINE_CLASSES, Painter, line_classes
+from rune.tui.painting import line_classes
+from rune.tui.screens.reading import SCROLLING, KeysRow, ReadingScreen, ScrolledText
 from rune.tui.widgets.choices import Choice, Choices
 from rune.tui.widgets.line_rows import LineRows
 
 InstructionsAnswer = Literal["trust", "not_now"]
 
 _BACK: Final = Choice("back", "Back")
-_NOT_NOW: Final = Choice("not_now", "Not now")
-_TRUST: Final = Choice("trust", "Trust them")
+_NOT_NOW: Final = Choice("not_now", "Do not trust")
+_TRUST: Final = Choice("trust", "Trust")
+_READ: Final = (("esc", "back"), *SCROLLING)
+_DECIDE: Final = (("←→", "choose"), ("enter", "answers"), *_READ)
+_TITLES: Final = {"changed": "What changed since you trusted it", "trusted": "What instructs Rune"}
 _TAB: Final = 8
 
 
-class InstructionsScreen(ModalScreen[InstructionsAnswer | None]):
+class InstructionsScreen(ReadingScreen[InstructionsAnswer | None]):
     """Gives what the person decided, None when they only looked. Where nothing is to be decided it only shows."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Back"),
-        Binding("up", "scroll(-1)", "Up", show=False),
-        Binding("down", "scroll(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home", "ends(-1)", "Top", show=False),
-        Binding("end", "ends(1)", "Bottom", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f2", "dismiss", "Back")]
     CSS_PATH = "instructions.tcss"
 
     def __init__(self, status: TrustStatus, clock: Clock) -> None:
@@ -54,9 +46,10 @@ class InstructionsScreen(ModalScreen[InstructionsAnswer | None]):
     def compose(self) -> ComposeResult:
         """Put the texts between what they are and what may be answered."""
         yield InstructionsTitle(self.status)
-        yield InstructionsText(self.status)
+        yield ScrolledText(partial(_laid_out, self.status))
         asked = self.status.state in {"untrusted", "changed"}
         yield Choices((_BACK, _NOT_NOW, _TRUST) if asked else (_BACK,), self._clock)
+        yield KeysRow(_DECIDE if asked else _READ)
 
     def on_mount(self) -> None:
         """Let the keyboard answer; the text scrolls all the same."""
@@ -72,60 +65,6 @@ class InstructionsScreen(ModalScreen[InstructionsAnswer | None]):
     def _typed_past(self, event: Choices.TypedPast | Choices.PastedPast) -> None:
         event.stop()  # nobody writes here, and the prompt is not to be seen
 
-    def action_scroll(self, by: int) -> None:
-        """Move the text by rows."""
-        self.query_one(InstructionsText).scroll_relative(y=by, animate=False)
-
-    def action_page(self, by: int) -> None:
-        """Move the text by pages."""
-        text = self.query_one(InstructionsText)
-        text.scroll_relative(y=by * max(text.size.height - 1, 1), animate=False)
-
-    def action_ends(self, to: int) -> None:
-        """Show the beginning or the end of the text."""
-        text = self.query_one(InstructionsText)
-        text.scroll_to(y=0 if to < 0 else text.virtual_size.height, animate=False)
-
-
-class InstructionsText(ScrollView, can_focus=False):
-    """Lines of any length, wrapped at the right edge: nothing of them lies outside the screen."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(LINE_CLASSES)
-    ALLOW_SELECT = False
-
-    def __init__(self, status: TrustStatus) -> None:
-        super().__init__()
-        self._status = status
-        self._rows: Sequence[Line] = ()
-        self._rows_for: int = -1
-        self._painter = Painter(self)
-
-    def notify_style_update(self) -> None:
-        """Look the colours up anew."""
-        super().notify_style_update()
-        self._painter.forget()
-
-    def on_resize(self) -> None:
-        """Wrap anew where the width has changed; several megabytes take a second, so the keys do not wait for it."""
-        # A column stays free for the scrollbar, so that wrapping never depends on whether there is one.
-        width = max(self.size.width - 1, 1)
-        if width != self._rows_for:
-            self._rows_for = width
-            self.run_worker(self._wrap(width), name="wrapping", exclusive=True)
-
-    def render_line(self, y: int) -> Strip:
-        """Paint one row."""
-        width = self.scrollable_content_region.width
-        row = self.scroll_offset.y + y
-        if row >= len(self._rows):
-            return self._painter.blank(width)
-        return self._painter.strip(self._rows[row], width)
-
-    async def _wrap(self, width: int) -> None:
-        self._rows = await asyncio.to_thread(_laid_out, self._status, width)
-        self.virtual_size = Size(width, len(self._rows))
-        self.refresh()
-
 
 class InstructionsTitle(LineRows):
     """What is shown."""
@@ -138,7 +77,7 @@ class InstructionsTitle(LineRows):
 
     def draw(self, width: int) -> Sequence[Line]:
         """Return the one row."""
-        what = "What changed since you trusted it" if self._status.state == "changed" else "What would instruct Rune"
+        what = _TITLES.get(self._status.state, "What would instruct Rune")
         title = Span(SafeText(f" {what} "), "strong")
         where = Span(short_folder(self._status.folder, str(Path.home()), max(width - len(what) - 4, 1)), "dim")
         return (spread([title], [where, Span(SafeText(" "))], width),)

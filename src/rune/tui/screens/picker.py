@@ -1,4 +1,7 @@
-"""One of many, by name: a filter on top, the rows below. Opens at once and fills in when the rows have come."""
+"""One of many, by name: a filter on top, the rows below. Opens at once and fills in when the rows have come.
+
+It hangs from the top of the screen, so that the filter stays where it is when the rows come.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, Final, NamedTuple
@@ -25,6 +28,8 @@ from rune.tui.widgets.choices import MARK
 from rune.tui.widgets.line_rows import LineRows
 
 _LONGEST: Final = 200
+_FIXED_ROWS: Final = 2  # title and filter
+_MOST_ROWS: Final = 40
 _KEYS: Final = (("enter", " chooses"), ("esc", " leaves"))
 
 
@@ -211,6 +216,7 @@ class Picker(ModalScreen[str | None]):
         """Ask for the rows."""
         self.query_one(FilterInput).focus()
         self._show()
+        self._fit()
         self.run_worker(self._fill(), name="rows", exclusive=True)
 
     async def _fill(self) -> None:
@@ -219,6 +225,21 @@ class Picker(ModalScreen[str | None]):
         except RuneError as error:
             self._error = error
         self._show(keep=self._current)
+        self._fit()
+
+    def on_resize(self) -> None:
+        """Be as high as is needed for this width."""
+        self._fit()
+
+    def _fit(self) -> None:
+        """Be as high as all rows and what is said of them need; the screen's own height is the limit.
+
+        Narrowing does not change it: nothing moves while one types.
+        """
+        rows = len(self._found.rows) if self._found is not None else 0
+        box = self.query_one("#picker")
+        notes = len(self.query_one(PickerNotes).draw(box.content_size.width or self.size.width))
+        box.styles.height = box.gutter.height + _FIXED_ROWS + min(max(rows, 1), _MOST_ROWS) + notes
 
     def _show(self, keep: str = "") -> None:
         rows = self._found.rows if self._found is not None else ()

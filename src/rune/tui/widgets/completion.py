@@ -34,8 +34,9 @@ _NAME_SHARE: Final = 0.6
 class CompletionPopup(LineRows):
     """Asks `source` for what could follow the command up to the cursor, and shows what of it was begun to be typed.
 
-    It looks for its prompt on its own screen. Up and Down choose, Tab takes; Enter takes what is not there already,
-    else it sends; Esc closes it until another word is begun.
+    It looks for its prompt on its own screen. Up and Down choose, Tab takes, and goes on to what a command may be
+    followed by. Enter takes what was begun to be typed or gone to, unless it stands there already, else it sends:
+    no argument comes into a command that was finished without one. Esc closes it until another word is begun.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("command", "chosen")
@@ -57,6 +58,7 @@ class CompletionPopup(LineRows):
         self._shown_for: str | None = None
         self._options: Sequence[Completion] = ()
         self._at = -1
+        self._moved = False
         self._top = 0
         self._timer: Timer | None = None
 
@@ -92,13 +94,14 @@ class CompletionPopup(LineRows):
 
     def takes_key(self, key: str) -> bool:
         """Act on a key of the prompt; False when it means nothing here."""
+        self.follow()  # the prompt's word of what was typed just now may still be on its way
         if not self._options:
             return False
         match key:
             case "up" | "down":
                 self._move(-1 if key == "up" else 1)
             case "tab":
-                self._take(self.chosen or self._options[0])
+                self._take(self.chosen or self._options[0], go_on=True)
             case "enter":
                 return self._takes_enter()
             case "escape":
@@ -124,13 +127,15 @@ class CompletionPopup(LineRows):
         event.stop()
         place = self._top + event.y
         if place < len(self._options):
-            self._take(self._options[place])
+            self._take(self._options[place], go_on=True)
 
     def _row(self, place: int, cells: int, width: int) -> Line:
         option, chosen = self._options[place], place == self._at
         name = foreign(option.text, cells)
         padded = SafeText(name + " " * (cells - cell_len(name)))
         count = f" {place + 1}/{len(self._options)} " if chosen and len(self._options) > ROWS else " "
+        if chosen and not self._enter_would_take:
+            count = f" tab{count}"
         room = max(0, width - cells - 4 - len(count))
         left = (
             Span(SafeText(f"{MARK} " if chosen else "  ")),
@@ -146,8 +151,8 @@ class CompletionPopup(LineRows):
         return max(1, min(ROWS, self._prompt.region.y))
 
     def _move(self, by: int) -> None:
-        start = 0 if self._at < 0 and by < 0 else self._at
-        self._at = (start + by) % len(self._options)
+        self._moved = True
+        self._at = (self._at + by) % len(self._options)
         self._reveal()
 
     def _reveal(self) -> None:
@@ -156,16 +161,26 @@ class CompletionPopup(LineRows):
         self.redraw()
         self._place()
 
-    def _takes_enter(self) -> bool:
-        """Take the choice, unless what is chosen stands there already, or was not chosen for what stands there."""
+    @property
+    def _enter_would_take(self) -> bool:
+        """Whether Enter would take the choice: not what was not asked for, and not what stands there already."""
         line, option = self._line, self.chosen
-        if line is None or option is None or self._shown_for != line or option.text == self._word(line):
+        if line is None or option is None or self._shown_for != line:
+            return False
+        word = self._word(line)
+        if self._moved:
+            return option.text != word
+        return bool(word) and all(option.text != word for option in self._options)
+
+    def _takes_enter(self) -> bool:
+        option = self.chosen
+        if option is None or not self._enter_would_take:
             self._show((), None)
             return False
         self._take(option)
         return True
 
-    def _take(self, option: Completion) -> None:
+    def _take(self, option: Completion, *, go_on: bool = False) -> None:
         if self._line is None or self._known is None or self._shown_for != self._line:
             return
         start = self._known[1].start
@@ -176,6 +191,24 @@ class CompletionPopup(LineRows):
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
+        if go_on and start == 0 and self._line is not None:
+            self.run_worker(self._offer_argument(self._line), name="argument", group="completion", exclusive=True)
+
+    async def _offer_argument(self, command: str) -> None:
+        """Begin the next word of a command that there is one for, unless something else is being done meanwhile."""
+        try:
+            candidates = await self._source(f"{command} ")
+        except RuneError:
+            return
+        prompt = self._prompt
+        at_end = prompt.cursor_location == prompt.document.end
+        follows = bool(candidates.options) and candidates.start == len(command) + 1
+        if not follows or not at_end or prompt.command_line != command:
+            return
+        prompt.complete(len(command), " ")
+        self._line = prompt.command_line
+        self._known = f"{command} "[: candidates.start], candidates
+        self._narrow(f"{command} ")
 
     def _before_word(self, line: str) -> str:
         return line[: self._known[1].start] if self._known is not None else line
@@ -227,7 +260,8 @@ class CompletionPopup(LineRows):
 
     def _show(self, options: Sequence[Completion], line: str | None) -> None:
         self._options, self._shown_for = options[:OPTIONS], line
-        self._at = 0 if options and line is not None and self._word(line) else -1
+        self._at = 0 if options else -1
+        self._moved = False
         self._top = 0
         self.redraw()
         self._place()

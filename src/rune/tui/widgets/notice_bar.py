@@ -1,7 +1,7 @@
 """One row above the prompt for what is offered and not asked."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rune.text.safe_text import SafeText
 from rune.tui.fit import flowing, spread
@@ -9,11 +9,11 @@ from rune.tui.lines import Line, Span
 from rune.tui.painting import line_classes
 from rune.tui.widgets.line_rows import LineRows
 
-_LEAST_TEXT = 8
+_LEAST_TEXT: Final = 8
 
 
 class NoticeBar(LineRows):
-    """Shows what an ended Rune left unsent, until it is taken back or let go."""
+    """Shows what an ended Rune left unsent, until it is taken or dropped."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("key", "you")
 
@@ -31,15 +31,26 @@ class NoticeBar(LineRows):
 
 
 def unsent_line(texts: Sequence[str], width: int) -> Line:
-    """Return what is said of unsent texts: the first words of the first, how many more, which key takes them."""
-    several = len(texts) > 1
-    more = f" and {len(texts) - 1} more" if several else ""
-    does = " takes them back " if several else " takes it back "
-    before, brief, after = SafeText(" unsent from before: “"), SafeText(" unsent: “"), SafeText(f"”{more}")
-    start, action = before, does
-    for start, action in ((before, does), (brief, does), (brief, " takes "), (SafeText(" “"), " ")):
-        if width - len(start) - len(after) - len("  up") - len(action) >= _LEAST_TEXT:
+    """Return what is said of unsent texts: the first words of the first, how many more, what becomes of it by which
+    key. Where it is narrow, the text goes before the keys.
+    """
+    rest = len(texts) - 1
+    long, brief = (f"   and {rest} more", f" +{rest}") if rest else ("", "")
+    forms = (
+        (" unsent from before: “", long, (("up", " takes it, "), ("ctrl+x", " drops it "))),
+        (" unsent: “", long, (("up", " takes it, "), ("ctrl+x", " drops it "))),
+        (" unsent: “", brief, (("up", " takes, "), ("ctrl+x", " drops "))),
+        (" “", brief, (("up", " takes, "), ("ctrl+x", " drops "))),
+    )
+    start, after, keys = forms[-1]
+    room = 0
+    for start, after, keys in forms:
+        room = width - len(start) - len("”") - len(after) - 3 - sum(len(key) + len(does) for key, does in keys)
+        if room >= _LEAST_TEXT:
             break
-    said = flowing(texts[0], width - len(start) - len(after) - len("  up") - len(action))
-    left = (Span(start, "dim"), Span(said, "you"), Span(after, "dim"))
-    return spread(left, (Span(SafeText("  up"), "key"), Span(SafeText(action), "dim")), width)
+    said = Span(flowing(texts[0], max(room, 0)), "you")
+    left = (Span(SafeText(start), "dim"), said, Span(SafeText(f"”{after}"), "dim"))
+    right = [Span(SafeText("   "))]
+    for key, does in keys:
+        right += [Span(SafeText(key), "key"), Span(SafeText(does), "dim")]
+    return spread(left, right, width)

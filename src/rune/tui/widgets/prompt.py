@@ -6,6 +6,7 @@ Its key presses are told apart before they are acted on: `Bursts` says what came
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import ClassVar, Protocol
 
 from textual import events
@@ -13,16 +14,20 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import TextArea
-from textual.widgets.text_area import Edit, Location
+from textual.widgets.text_area import Edit, EditResult, Location
 
 from rune.surface.prompt_history import Sent
+from rune.tui.key_runs import KeyRun, KeyRunApp, TakesKeyRuns
 from rune.tui.past_prompts import PastPrompts
-from rune.tui.pasting import ENTER, TAB, Bursts
+from rune.tui.pasting import ENTER, TAB, Burst, Bursts, normalised
 from rune.tui.pieces import begins_command, command_mark, is_plain
 from rune.tui.terminal_keys import teach_alt_enter, typed_character
 from rune.tui.widgets.safe_text_area import SafeTextArea
 
 PLACEHOLDER = "message, /command"
+# A look that comes so late says nothing of what there is: it is taken once more, but not for ever.
+_LATE_SECONDS = 0.03
+_LOOKS = 5
 
 
 class Overlay(Protocol):
@@ -37,7 +42,7 @@ class Overlay(Protocol):
         ...
 
 
-class Prompt(SafeTextArea, inherit_bindings=False):
+class Prompt(SafeTextArea, TakesKeyRuns, inherit_bindings=False):
     """The text area at the bottom of the screen."""
 
     # What is not here (PageUp, Ctrl+Home, Ctrl+L ...) goes on to the screen. Ctrl+Z is undo: it must not suspend by
@@ -120,12 +125,15 @@ class Prompt(SafeTextArea, inherit_bindings=False):
         """Esc, and nothing of the prompt's own was open."""
 
     helper: Overlay | None = None
+    _untouched = False  # nothing was typed since the text was put there as a whole
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(placeholder=PLACEHOLDER, id=id)
         self._past = PastPrompts()
         self._bursts = Bursts()
         self._burst_start: Location = (0, 0)
+        self._paste: tuple[str, Location, Location] | None = None  # the last that came as keys, from where to where
+        self._late = 0
         self._timer: Timer | None = None
         self._pasted = False
         teach_alt_enter()
@@ -133,8 +141,12 @@ class Prompt(SafeTextArea, inherit_bindings=False):
     @property
     def whole_text(self) -> str:
         """All of it, what was pasted included; keys that came too fast to be shown yet as well."""
-        self._settle()
-        return self.text
+        if not (held := self._bursts.held):
+            return self.text
+        # It is not put in for that: more may be on its way.
+        start, end = sorted(self.selection)
+        before = self._reads(self.document.start, start)
+        return before + held + self._reads(end, self.document.end)
 
     @property
     def is_command(self) -> bool:
@@ -143,7 +155,11 @@ class Prompt(SafeTextArea, inherit_bindings=False):
 
     @property
     def command_line(self) -> str | None:
-        """The slash command up to the cursor; None where there is none, or more than typed characters in it."""
+        """The slash command up to the cursor; None where there is none, or more than typed characters in it, and where
+        it was not typed but put there (out of the history, say), until it is changed.
+        """
+        if self._untouched:
+            return None
         row, column = self.cursor_location
         line = self.document.get_line(0)[:column]
         if row > 0 or not self.selection.is_empty or not begins_command(line) or not is_plain(line):
@@ -177,26 +193,42 @@ class Prompt(SafeTextArea, inherit_bindings=False):
         """Put what is typed into the text, unless it comes as a paste does."""
         # The text area's own way would insert Enter.
         event.prevent_default()
-        if self._bursts.is_over(event.time):
+        if self._take(event, more=self._more_waits):
+            event.stop()
+
+    def on_key_run(self, event: KeyRun) -> None:
+        """Do the same for many keys."""
+        last = len(event.keys) - 1
+        for place, key in enumerate(event.keys):
+            self._take(key, more=place < last or self._more_waits)
+
+    @property
+    def _more_waits(self) -> bool:
+        app = self._in_app
+        return isinstance(app, KeyRunApp) and app.has_more_keys
+
+    def _take(self, event: events.Key, *, more: bool) -> bool:
+        """Do what a key says; False when it says nothing here. `more`: another key was read behind it already."""
+        at = event.time
+        if self._bursts.is_over(at):
             self._settle()
         key = ENTER if event.key == "enter" else typed_character(event)
-        if event.key == "tab" and self._bursts.flows(event.time):
+        if event.key == "tab" and self._bursts.flows(at):
             key = TAB
         if key is None:
             self._settle()
-            if self._helped(event.key):
-                event.stop()
-            return
-        event.stop()
+            return self._helped(event.key)
         shown_before = self._bursts.shows
-        if self._bursts.takes(key, event.time):
+        quick = key == ENTER and self._bursts.is_quick(at)
+        if self._bursts.takes(key, at, more=more):
             self._wait_for_more()
         elif key == ENTER:
-            self._enter()
+            self._enter(by_hand=not quick)
         else:
             if not shown_before:
                 self._burst_start = min(self.selection)
             self._type(key)
+        return True
 
     def on_paste(self, event: events.Paste) -> None:
         """Take what the terminal says was pasted; the text area's part comes after this."""
@@ -255,8 +287,7 @@ class Prompt(SafeTextArea, inherit_bindings=False):
         self.post_message(self.EscapePressed(self))
 
     def _type(self, char: str) -> None:
-        mark = "" if self.document.text else command_mark(char)
-        if mark:
+        if not self.document.text and (mark := command_mark(char)):
             self._put_typed(mark, (0, 0), (0, 0))
         else:
             self.replace(char, *self.selection, maintain_selection_offset=False)
@@ -264,8 +295,17 @@ class Prompt(SafeTextArea, inherit_bindings=False):
     def _put_typed(self, written: str, start: Location, end: Location) -> None:
         self._put(written, Edit(written, start, end, maintain_selection_offset=False))
 
-    def _enter(self) -> None:
-        if not self._helped("enter"):
+    def _load(self, written: str) -> None:
+        super()._load(written)
+        self._untouched = True
+
+    def _put(self, written: str, edit: Edit) -> EditResult:
+        self._untouched = False
+        return super()._put(written, edit)
+
+    def _enter(self, *, by_hand: bool) -> None:
+        # A program that types a whole line means that line, whatever was offered meanwhile.
+        if not by_hand or not self._helped("enter"):
             self._send()
 
     def _helped(self, key: str) -> bool:
@@ -304,15 +344,21 @@ class Prompt(SafeTextArea, inherit_bindings=False):
 
     def _wait_for_more(self) -> None:
         if self._timer is None:
-            self._timer = self.set_timer(self._bursts.patience, partial(self._look_again, self._bursts.last))
+            patience = self._bursts.patience
+            look = partial(self._look_again, self._bursts.last, monotonic() + patience)
+            self._timer = self.set_timer(patience, look)
 
-    def _look_again(self, last: float) -> None:
+    def _look_again(self, last: float, due: float) -> None:
         # Keys that came meanwhile may still be on their way: first the app's queue, then this one's.
-        self._in_app.call_later(self.call_later, self._settle_unless_more, last)
+        self._in_app.call_later(self.call_later, self._settle_unless_more, last, due)
 
-    def _settle_unless_more(self, last: float) -> None:
+    def _settle_unless_more(self, last: float, due: float) -> None:
         self._timer = None
-        if self._bursts.holds and self._bursts.last > last:
+        if not self._bursts.holds:
+            return
+        # Where this thread had no time the one that reads had none either.
+        self._late = self._late + 1 if monotonic() - due > _LATE_SECONDS else 0
+        if self._bursts.last > last or self._more_waits or 0 < self._late < _LOOKS:
             self._wait_for_more()
         else:
             self._settle()
@@ -320,22 +366,30 @@ class Prompt(SafeTextArea, inherit_bindings=False):
     def _settle(self) -> None:
         """Put in what was held back, and do what the key at its end says."""
         burst = self._bursts.end()
+        self._late = 0
         if burst is None:
             return
         if burst.pasted:
-            start, end = self._burst_start, self.cursor_location
-            shown = self.selection.is_empty and start <= end and self._reads(start, end) == burst.shown
-            if shown:
-                self.paste(burst.text, start, end)
-            else:
-                self.paste(burst.held, *self.selection)
-            self._pasted = True
-        else:
+            self._paste_burst(burst)
+        elif burst.held:
             self.replace(burst.held, *self.selection, maintain_selection_offset=False)
         if burst.key == ENTER:
-            self._enter()
+            self._enter(by_hand=not burst.text)
         elif burst.key == TAB:
             self._helped("tab")
+
+    def _paste_burst(self, burst: Burst) -> None:
+        text, (start, end) = burst.held, self.selection
+        if start == end and self._burst_start <= end and self._reads(self._burst_start, end) == burst.shown:
+            text, start = burst.text, self._burst_start
+        begins = min(start, end)
+        if burst.goes_on and self._paste is not None:
+            before, from_there, to_there = self._paste
+            if to_there == begins and self._reads(from_there, to_there) == before:
+                text, start, begins = before + normalised(text), from_there, from_there
+        self.paste(text, start, end)
+        self._paste = (normalised(text), begins, self.cursor_location)
+        self._pasted = True
 
     def _reads(self, start: Location, end: Location) -> str:
         return self._pieces.original(self.get_text_range(start, end))

@@ -96,6 +96,16 @@ class SafeTextArea(TextArea, inherit_bindings=False):
         """Do an edit whose text comes from outside."""
         return self._put(self._pieces.written(normalised(edit.text)), edit)
 
+    def undo(self) -> None:
+        """Take back what was edited last."""
+        super().undo()
+        self.scroll_cursor_visible()
+
+    def redo(self) -> None:
+        """Do what was taken back once more."""
+        super().redo()
+        self.scroll_cursor_visible()
+
     def paste(self, text: str, start: Location, end: Location) -> None:
         """Put what was pasted in the place of what is there."""
         text = normalised(text)
@@ -235,13 +245,17 @@ class SafeTextArea(TextArea, inherit_bindings=False):
         super().load_text(written)
         self._slice()
         self.move_cursor(self.document.end)
+        self.scroll_cursor_visible()
 
     def _put(self, written: str, edit: Edit) -> EditResult:
         """Do the edit with a text that is written in pieces; a piece that it touches goes as a whole."""
         top, bottom = edit.top, edit.bottom
         top = (top[0], around(self.document[top[0]], top[1])[0])
         bottom = (bottom[0], around(self.document[bottom[0]], bottom[1])[1])
-        return super().edit(Edit(written, top, bottom, edit.maintain_selection_offset))
+        result = super().edit(Edit(written, top, bottom, edit.maintain_selection_offset))
+        # The cursor was moved before it was known how high the text is now.
+        self.scroll_cursor_visible()
+        return result
 
     def _slice(self) -> None:
         self._wrapped = SlicedDocument(self.document, self.wrap_width, self.indent_width)

@@ -18,11 +18,11 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from rune.tui.copying import End, code_from, copied_from, whole_entry, whole_part
-from rune.tui.drawing import Part
+from rune.tui.drawing import Part, foldable, grows
 from rune.tui.line_log import LineLog, Spot
 from rune.tui.lines import copied, without_cells
 from rune.tui.painting import LINE_CLASSES, Painter
-from rune.tui.transcript_state import Thought, Transcript
+from rune.tui.transcript_state import Transcript
 
 SLICE_SECONDS: Final = 0.004  # of drawing ahead at a time,
 PAUSE_SECONDS: Final = 0.025  # and what others have in between
@@ -142,12 +142,12 @@ class TranscriptView(ScrollView, can_focus=True):
         self._go(min(max(line, 0), self.max_scroll_y))
 
     def toggle_thinking(self) -> None:
-        """Open the thoughts in view, or fold them where all are open; with none in view: the newest."""
-        thoughts = [entry for entry in self._visible_entries() if isinstance(self._log.entries[entry], Thought)]
-        if not thoughts:
+        """Open what is folded in view, or fold it where all is open; with nothing in view that folds: the newest."""
+        folds = [entry for entry in self._visible_entries() if foldable(self._log.entries[entry])]
+        if not folds:
             numbers = range(len(self._log.entries) - 1, -1, -1)
-            thoughts = [entry for entry in numbers if isinstance(self._log.entries[entry], Thought)][:1]
-        self._fold(thoughts, opened=not all(self._log.opened(entry) for entry in thoughts))
+            folds = [entry for entry in numbers if foldable(self._log.entries[entry])][:1]
+        self._fold(folds, opened=not all(self._log.opened(entry) for entry in folds))
 
     def action_copy_code(self) -> None:
         """Ask for the lowest code block in view to be copied, else for the nearest above."""
@@ -169,7 +169,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self.follow()
 
     def action_toggle_thinking(self) -> None:
-        """Open or fold thoughts."""
+        """Open or fold what can be."""
         self.toggle_thinking()
 
     @on(Resize)
@@ -365,7 +365,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def _fold(self, entries: list[int], *, opened: bool) -> None:
         """Open or fold entries. What is seen stays, also at the end, unless what was opened is still being written."""
-        stays = self._following and not any(entry == len(self._log.entries) - 1 for entry in entries)
+        stays = self._following and not any(grows(self._log.entries[entry]) for entry in entries)
         if stays:
             self._log.look_at(self._top)
             self._following = False
