@@ -44,7 +44,7 @@ async def test_a_run_goes_to_a_prompt_as_one_and_to_another_widget_as_keys() -> 
     async with app.run_test() as pilot:
         seen: list[Event] = []
         prompt = app.query_one(Prompt)
-        prompt.message_signal.subscribe(app.query_one(Input), seen.append)  # type: ignore[arg-type]
+        prompt.message_signal.subscribe(app.query_one(Input), seen.append)  # type: ignore[arg-type]  # a signal of any event
         app.post_message(KeyRun(keys("ab")))
         await pilot.pause()
         assert prompt.text == "ab"

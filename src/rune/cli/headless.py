@@ -87,7 +87,7 @@ class _Continued:
         if not self._request.carry_on:
             return False
         self._refused.add(conversation_id)
-        self._output.note(f"rune: {error.message}; it is left alone")
+        self._output.note(f"rune: {conversation_id} is left alone: {error.message}")
         return True
 
 
