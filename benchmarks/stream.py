@@ -5,17 +5,14 @@ a process of its own, so that only this process's CPU counts.
 """
 
 import asyncio
-import contextlib
-import json
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
 from pathlib import Path
 
 import httpx
-from _measure import ROOT, Bar, best_ratio, figures, fingerprint, report, wants_json
+from _measure import Bar, best_ratio, figures, fingerprint, report, wants_json
+from _server import server
 
 from rune.bootstrap import build
 from rune.turn.events import TextDelta
@@ -25,20 +22,6 @@ TOKENS = 5_000
 RUNS = 3
 BATCHES = 5
 QUIET_SECONDS = 0.5
-
-
-@contextlib.contextmanager
-def _server(folder: Path) -> Generator[str]:
-    script = folder / "script.json"
-    script.write_text(json.dumps({"models": ["bench:latest"], "answers": [{"text": "word " * TOKENS}]}))
-    command = [sys.executable, "-m", "tests.ollama_server", "--script", str(script)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            if server.stdout is None:
-                raise RuntimeError("the server has no stdout")
-            yield server.stdout.readline().split()[-1]
-        finally:
-            server.kill()
 
 
 async def _bare(client: httpx.AsyncClient, url: str) -> float:
@@ -89,7 +72,7 @@ async def _measure(url: str, folder: Path) -> tuple[list[list[tuple[float, float
 def main() -> int:
     """Measure, print, and return the exit code."""
     as_json = wants_json(__doc__ or "")
-    with tempfile.TemporaryDirectory() as folder, _server(Path(folder)) as url:
+    with tempfile.TemporaryDirectory() as folder, server(Path(folder), {"text": "word " * TOKENS}) as url:
         batches, late = asyncio.run(_measure(url, Path(folder)))
     floor = figures("httpx alone", "ms CPU", [pair[0] * 1000 for batch in batches for pair in batch])
     turn = figures("a whole turn", "ms CPU", [pair[1] * 1000 for batch in batches for pair in batch])

@@ -5,38 +5,20 @@ alone, up to its first bytes.
 """
 
 import asyncio
-import contextlib
-import json
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
 from pathlib import Path
 
 import httpx
 from _app import Sight, press, running_app, until
-from _measure import ROOT, Bar, best_ratio, figures, fingerprint, report, wants_json
+from _measure import Bar, best_ratio, figures, fingerprint, report, wants_json
+from _server import server
 
 RUNS = 6
 BATCHES = 5
 QUIET_MS = 35.0
 TIMES_BARE = 25.0
-
-
-@contextlib.contextmanager
-def server(folder: Path, *answers: dict[str, object]) -> Generator[str]:
-    """Run a model server on loopback in a process of its own; yields its address."""
-    script = folder / "script.json"
-    script.write_text(json.dumps({"models": ["bench:latest"], "answers": list(answers)}))
-    command = [sys.executable, "-m", "tests.ollama_server", "--script", str(script)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
-        try:
-            if running.stdout is None:
-                raise RuntimeError("the server has no stdout")
-            yield running.stdout.readline().split()[-1]
-        finally:
-            running.kill()
 
 
 async def _bare(client: httpx.AsyncClient, url: str) -> float:

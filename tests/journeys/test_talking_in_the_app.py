@@ -250,6 +250,9 @@ async def test_copying_gives_the_answer_as_it_was_written(tmp_path: Path) -> Non
         await at.idle()
         await at.pilot.press("ctrl+y")
         await at.until(lambda: at.app.clipboard == RIVERS, "the copy")
+        await at.pilot.press("f5")
+        await at.until(lambda: at.app.clipboard.strip() == "river = 'Danube'", "the code by its key")
+        at.app.copy_to_clipboard("")
         await at.say("/copy code")
         await at.until(lambda: at.app.clipboard == "river = 'Danube'", "the code")
 
@@ -323,6 +326,7 @@ async def test_a_project_asks_once_whether_its_files_may_instruct(tmp_path: Path
         await at.until_shown("The Rhine.")
         await at.idle()
         assert b"rhymes" not in at.model.requests[0].messages
+        assert at.text().count("not read") == 1
         await at.pilot.press("f2")
         await at.until_shown("Answer in rhymes.", "Trust")
         await at.pilot.pause(0.4)  # answers count only once they could be read

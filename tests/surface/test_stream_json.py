@@ -44,7 +44,7 @@ CLOSED = TurnClosed(
         ),
         (
             Notice(turn_id=None, text="x"),
-            {"version": 1, "type": "notice", "turn_id": None, "text": "x", "hint": "", "tier": None},
+            {"version": 1, "type": "notice", "turn_id": None, "text": "x", "hint": "", "tier": None, "about": ""},
         ),
     ],
 )

@@ -20,6 +20,7 @@ KEYS: Final = (
     ("ctrl+home, ctrl+end", "its beginning, its end"),
     ("ctrl+t", "open or fold what is folded in view: thinking, long texts"),
     ("ctrl+y", "copy what is selected, else the newest answer"),
+    ("f5", "copy the lowest code block in view"),
     ("ctrl+l", "choose a model"),
     ("f3, ctrl+1 and f4, ctrl+2", "the task, the chat"),
     ("f2", "whether this folder's files may instruct"),

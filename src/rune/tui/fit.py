@@ -93,7 +93,11 @@ def spread(left: Iterable[Span], right: Iterable[Span], width: int) -> Line:
     return cut_line(line(*left, Span(SafeText(" " * max(room, 0))), *right), width)
 
 
-def _head(text: str, cells: int) -> str:
+def fitting(text: str, cells: int) -> int:
+    """Return how many characters from the beginning of a text fit into so many cells."""
+    head = text[: max(cells, 0)]
+    if head.isascii():
+        return len(head)
     end = taken = 0
     for char in text:
         taken += cell_len(char)
@@ -103,7 +107,11 @@ def _head(text: str, cells: int) -> str:
     # Characters that join may be wider together than one by one.
     while end and cell_len(text[:end]) > cells:
         end -= 1
-    return text[:end].rstrip(_JOINERS)
+    return end
+
+
+def _head(text: str, cells: int) -> str:
+    return text[: fitting(text, cells)].rstrip(_JOINERS)
 
 
 def _tail(text: str, cells: int) -> str:

@@ -28,7 +28,7 @@ from rune.tui.transcript_state import (
     sent,
     told,
 )
-from rune.turn.events import TextDelta, ThinkingDelta, TurnClosed, TurnEvent, TurnOpened
+from rune.turn.events import Notice, TextDelta, ThinkingDelta, TurnClosed, TurnEvent, TurnOpened
 from rune.turn.flight import CancelToken
 from rune.turn.request import TurnRequest
 
@@ -288,6 +288,8 @@ class Talk:
             async with contextlib.aclosing(self._surface.operator.send_task(request, stop)) as events:
                 async for event in events:
                     reason = self._heed(event) or reason
+                    if isinstance(event, Notice) and event.about == "trust":
+                        continue  # a row above the prompt says so
                     if isinstance(event, TextDelta | ThinkingDelta):
                         self._flushes.put(event)
                     else:

@@ -88,12 +88,15 @@ class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_ask
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, tag="notice"):
-    """Something a person should know. `tier` is 0, 1 or 2 for a failure, None for plain news."""
+    """Something a person should know. `tier` is 0, 1 or 2 for a failure, None for plain news. `about` names what a
+    surface may have on its screen anyway (`trust`: files that are not read), "" for all else.
+    """
 
     turn_id: str | None
     text: str
     hint: str = ""
     tier: int | None = None
+    about: str = ""
 
 
 class TurnClosed(msgspec.Struct, frozen=True, kw_only=True, tag="turn_closed"):

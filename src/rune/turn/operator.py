@@ -308,7 +308,9 @@ class RuneOperator:
         async with session.choosing:
             problem = await self._open(flight, session)
         flight.emit(opened(flight))
-        for text in self._worth_knowing(flight, session, first=first):
+        if unread := self._unread(flight.request.folder, first):
+            flight.emit(Notice(turn_id=flight.turn_id, text=unread, about="trust"))
+        for text in self._worth_knowing(flight, session):
             flight.emit(Notice(turn_id=flight.turn_id, text=text))
         if problem is not None or flight.model is None:
             raise problem or RuntimeError("no model was chosen, for no reason")
@@ -333,9 +335,9 @@ class RuneOperator:
         await uninterrupted(self._recorder.open(flight, session, first_prefix))
         return problem
 
-    def _worth_knowing(self, flight: Flight, session: Session, *, first: bool) -> list[str]:
+    def _worth_knowing(self, flight: Flight, session: Session) -> list[str]:
         """Return what the person could not know and the answer will not say, a sentence each."""
-        told = [flight.model.notice if flight.model else "", self._unread(flight.request.folder, first)]
+        told = [flight.model.notice if flight.model else ""]
         if flight.masked:
             told.append("what looks like a secret in this message was masked before it was stored or sent")
         if session.interrupted:

@@ -43,6 +43,7 @@ class ChatScreen(Screen[None]):
         Binding("ctrl+l", "models", "Models", priority=True),
         Binding("ctrl+t", "thinking", "Thinking", priority=True),
         Binding("ctrl+y", "copy", "Copy answer", priority=True),
+        Binding("f5", "copy_code", "Copy code", priority=True),
         Binding("f1", "help", "Help", priority=True),
         Binding("f2", "trust", "Trust", priority=True),
         Binding("ctrl+1,f3", "channel('task')", "Task", priority=True),
@@ -327,6 +328,10 @@ class ChatScreen(Screen[None]):
             self._copy(answer)
         else:
             self._bars.say("there is no answer to copy yet")
+
+    def action_copy_code(self) -> None:
+        """Copy the lowest code block in view, else the nearest above."""
+        self._views[self.channel].action_copy_code()
 
     def action_help(self) -> None:
         """Show the keys and the commands."""

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from rune.config.trust import TrustStatus
 from rune.host.clock import Clock
 from rune.text.safe_text import SafeText, safe_text
-from rune.tui.fit import spread
+from rune.tui.fit import fitting, spread
 from rune.tui.header_state import short_folder
 from rune.tui.lines import Line, Span, line
 from rune.tui.painting import line_classes
@@ -108,7 +108,7 @@ def wrapped(whole: Line, width: int) -> Iterator[Line]:
     for span in whole.spans:
         rest = str(span.text)
         while rest:
-            taken = _fitting(rest, room)
+            taken = fitting(rest, room)
             if taken:
                 row.append(Span(SafeText(rest[:taken]), span.style))
                 room -= cell_len(rest[:taken])
@@ -123,22 +123,6 @@ def wrapped(whole: Line, width: int) -> Iterator[Line]:
 
 def _laid_out(status: TrustStatus, width: int) -> list[Line]:
     return [row for whole in instruction_lines(status) for row in wrapped(whole, width)]
-
-
-def _fitting(text: str, cells: int) -> int:
-    """Return how many characters from its beginning fit."""
-    head = text[:cells]
-    if head.isascii():
-        return len(head)
-    end = taken = 0
-    for char in text:
-        taken += cell_len(char)
-        if taken > cells:
-            break
-        end += 1
-    while end and cell_len(text[:end]) > cells:
-        end -= 1
-    return end
 
 
 def _shown(text: str) -> SafeText:
