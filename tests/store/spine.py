@@ -18,6 +18,7 @@ from rune.store.conversations import ConversationStateRepository
 from rune.store.durable_store import DurableEventStore
 from rune.store.event_store import Cursor, EventStore, Offset
 from rune.store.evidence_store import Evidence, EvidenceStore, MemoryEvidenceStore
+from rune.store.intents import IntentViews
 from rune.store.ledger import Ledger
 from rune.store.memory_store import MemoryEventStore
 from rune.store.projections import ProjectionEngine
@@ -166,7 +167,7 @@ def open_views(
         path,
         store,
         partial(decode_body, evidence=blobs),
-        (ConversationViews(), TaskViews(), TurnViews(), TraceViews()),
+        (ConversationViews(), TaskViews(), TurnViews(), TraceViews(), IntentViews()),
         (reports or Reports()).views.append,
     )
 
@@ -233,7 +234,7 @@ def an_event(number: int | str, event_type: str, body: Record, partition: str, p
 
 def hashes(engine: ProjectionEngine) -> dict[str, str]:
     """Return the state of every projection."""
-    return {name: engine.state_hash(name) for name in ("identities", "conversations", "tasks", "turns", "traces")}
+    return {name: engine.state_hash(name) for name in ("identities", "conversations", "tasks", "turns", "traces", "intents")}
 
 
 def events(*steps: tuple[str, Record], partition: str, prefix: str = "") -> Sequence[Event]:

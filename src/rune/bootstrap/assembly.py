@@ -14,6 +14,7 @@ from rune.host.machine import available_memory
 from rune.models.router import Router
 from rune.models.transport import ChatTransport
 from rune.observability.logs import setup_logging
+from rune.store.intents import IntentRepository
 from rune.store.turns import TurnRepository
 from rune.surface.commands.command import Command
 from rune.surface.commands.context import ContextCommand
@@ -85,7 +86,11 @@ def build(
         engine=core.engine,
         ledger=core.ledger,
         recovery=TurnRecovery(
-            leases=core.leases, ledger=core.ledger, turns=TurnRepository(core.engine), tasks=core.tasks
+            leases=core.leases,
+            ledger=core.ledger,
+            turns=TurnRepository(core.engine),
+            tasks=core.tasks,
+            intents=IntentRepository(core.engine),
         ),
         transports=talked_to,
         health=core.health,

@@ -28,6 +28,7 @@ from rune.store.conversation_views import ConversationViews
 from rune.store.conversations import ConversationStateRepository
 from rune.store.durable_store import DurableEventStore
 from rune.store.evidence_store import EvidenceStore
+from rune.store.intents import IntentViews
 from rune.store.leases import LeaseBook
 from rune.store.ledger import Ledger
 from rune.store.projections import ProjectionEngine
@@ -37,7 +38,7 @@ from rune.store.turns import TurnViews
 from rune.text.masking import Masker
 from rune.turn.failures import TurnFailures
 
-VIEWS_VERSION = 2
+VIEWS_VERSION = 3
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +146,7 @@ def open_engine(
     on_progress: Callable[[int], None] | None,
 ) -> ProjectionEngine:
     """Return the views of a journal; they follow it when they are first asked."""
-    projections = (ConversationViews(), TaskViews(), TurnViews(), TraceViews())
+    projections = (ConversationViews(), TaskViews(), TurnViews(), TraceViews(), IntentViews())
     decode = partial(decode_body, evidence=evidence)
     return ProjectionEngine(home.views_file(VIEWS_VERSION), store, decode, projections, report, on_progress=on_progress)
 

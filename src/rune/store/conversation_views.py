@@ -41,6 +41,7 @@ CREATE INDEX messages_of_task ON messages (task_id, rank);
 CREATE TABLE archived (
     conversation_id TEXT NOT NULL,
     message_id TEXT NOT NULL,
+    rank TEXT NOT NULL,
     PRIMARY KEY (conversation_id, message_id)
 ) WITHOUT ROWID;
 """
@@ -72,8 +73,8 @@ class ConversationViews:
                 _set(connection, body.conversation_id, "prefix", body.prefix, order)
             case HistoryArchived():
                 connection.executemany(
-                    "INSERT INTO archived VALUES (?,?) ON CONFLICT DO NOTHING",
-                    [(body.conversation_id, message_id) for message_id in body.message_ids],
+                    "INSERT INTO archived VALUES (?,?,?) ON CONFLICT DO UPDATE SET rank = min(rank, excluded.rank)",
+                    [(body.conversation_id, message_id, order) for message_id in body.message_ids],
                 )
             case _:
                 pass  # not about conversations, or erased: nothing of it may stay

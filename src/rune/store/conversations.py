@@ -12,6 +12,7 @@ from rune.records.events import ConversationHidden, ConversationRenamed, History
 from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord, Role
 from rune.records.times import rfc3339
 from rune.store.ledger import Draft, Ledger, once
+from rune.store.lineage import inherited, lineage
 from rune.store.projections import ProjectionEngine
 from rune.store.rows import as_written, at_most, find_by_part, read_record
 
@@ -32,7 +33,8 @@ _ROW = tuple[bytes, str, int, str, str | None, int, int, int]
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as it stands: `record` with the title, model and prefix of today.
 
-    `last_active` (RFC 3339) is when its last message was said, or it began; `messages` how many it has.
+    `last_active` (RFC 3339) is when its last message was said, or it began; `messages` how many it has, in a fork
+    with those that it shares.
     """
 
     record: ConversationRecord
@@ -134,6 +136,10 @@ class ConversationStateRepository:
             partial(find_by_part, text=text, kind="cnv", table="conversations", listed="record IS NOT NULL")
         )
 
+    async def resolve_message(self, text: str) -> str:
+        """Return the id of the one message whose id is, begins or ends with `text`. Raises NotFoundError."""
+        return await self._engine.query(partial(find_by_part, text=text, kind="msg", table="messages"))
+
     async def message(self, message_id: str) -> ConversationMessageRecord:
         """Return one message. Raises NotFoundError."""
         found = await self._messages("WHERE id = ?", (message_id,))
@@ -142,28 +148,43 @@ class ConversationStateRepository:
         return found[0]
 
     async def messages(self, conversation_id: str) -> list[ConversationMessageRecord]:
-        """Return everything said in a conversation, oldest first."""
-        return await self._messages("WHERE conversation_id = ? ORDER BY rank", (conversation_id,))
+        """Return everything said in a conversation, oldest first; of a fork also the part that it shares."""
+
+        def select(connection: apsw.Connection) -> list[ConversationMessageRecord]:
+            return [
+                message
+                for branch in lineage(connection, conversation_id)
+                for message in _read(connection, "WHERE conversation_id = ? AND rank <= ? ORDER BY rank", branch)
+            ]
+
+        return await self._engine.query(select)
 
     async def window(self, conversation_id: str, n: int) -> list[ConversationMessageRecord]:
         """Return the last `n` messages, oldest of them first."""
-        found = await self._messages(
-            "WHERE conversation_id = ? ORDER BY rank DESC LIMIT ?", (conversation_id, at_most(n))
-        )
-        return found[::-1]
+        rest = "WHERE conversation_id = ? AND rank <= ? ORDER BY rank DESC LIMIT ?"
+
+        def select(connection: apsw.Connection) -> list[ConversationMessageRecord]:
+            found: list[ConversationMessageRecord] = []
+            for branch in reversed(lineage(connection, conversation_id)):
+                if len(found) < at_most(n):
+                    found += _read(connection, rest, (*branch, at_most(n) - len(found)))
+            return found[::-1]
+
+        return await self._engine.query(select)
 
     async def messages_for_task(self, task_id: str) -> list[ConversationMessageRecord]:
         """Return everything said for a task, oldest first."""
         return await self._messages("WHERE task_id = ? ORDER BY rank", (task_id,))
 
     async def archived_ids(self, conversation_id: str) -> frozenset[str]:
-        """Return the ids of messages that are no longer sent."""
-        rows = await self._engine.query(
-            lambda connection: connection.execute(
-                "SELECT message_id FROM archived WHERE conversation_id = ?", (conversation_id,)
-            ).fetchall()
-        )
-        return frozenset(str(row[0]) for row in rows)
+        """Return the ids of messages that are no longer sent; in a fork also those that had left before it."""
+        wanted = "SELECT message_id FROM archived WHERE conversation_id = ? AND rank <= ?"
+
+        def select(connection: apsw.Connection) -> frozenset[str]:
+            branches = lineage(connection, conversation_id)
+            return frozenset(str(row[0]) for branch in branches for row in connection.execute(wanted, branch))
+
+        return await self._engine.query(select)
 
     async def prefix_id(self, conversation_id: str) -> str | None:
         """Return the evidence id of the frozen prefix in force; None when there is none yet."""
@@ -176,16 +197,22 @@ class ConversationStateRepository:
     async def _select(self, rest: str, values: tuple[str | int, ...]) -> list[Conversation]:
         def select(connection: apsw.Connection) -> list[Conversation]:
             rows = connection.execute(f"SELECT {_COLUMNS} FROM conversations {rest}", values)  # noqa: S608 text from here
-            return [_conversation(row) for row in rows]
+            return [_with_shared(connection, _conversation(row)) for row in rows.fetchall()]
 
         return await self._engine.query(select)
 
     async def _messages(self, rest: str, values: tuple[str | int, ...]) -> list[ConversationMessageRecord]:
-        def select(connection: apsw.Connection) -> list[ConversationMessageRecord]:
-            rows = connection.execute(f"SELECT record FROM messages {rest}", values)  # noqa: S608 text from here
-            return [read_record(row[0], ConversationMessageRecord) for row in rows]
+        return await self._engine.query(lambda connection: _read(connection, rest, values))
 
-        return await self._engine.query(select)
+
+def _read(connection: apsw.Connection, rest: str, values: tuple[str | int, ...]) -> list[ConversationMessageRecord]:
+    rows = connection.execute(f"SELECT record FROM messages {rest}", values)  # noqa: S608 text from here
+    return [read_record(row[0], ConversationMessageRecord) for row in rows]
+
+
+def _with_shared(connection: apsw.Connection, found: Conversation) -> Conversation:
+    shared = inherited(connection, found.record)
+    return msgspec.structs.replace(found, messages=found.messages + shared) if shared else found
 
 
 def _conversation(row: tuple[Any, ...]) -> Conversation:

@@ -16,7 +16,11 @@ R = TypeVar("R", bound=Record)
 MOST_ROWS = 100_000
 _NAMED = 5
 _PLACE = tuple[str, int, int, int]
-_HINT = {"cnv": "`rune sessions list` shows the conversations.", "trc": "`rune trace` shows the last ones."}
+_HINT = {
+    "cnv": "`rune sessions list` shows the conversations.",
+    "trc": "`rune trace` shows the last ones.",
+    "msg": "`rune sessions export ID` shows a conversation's messages with their ids.",
+}
 _DECODERS: dict[type[Record], msgspec.json.Decoder[Any]] = {}
 
 

@@ -9,6 +9,7 @@ from rune.records.events import TurnFailed
 from rune.records.record import Record
 from rune.records.turns import TurnRecord
 from rune.store.event_store import Offset
+from rune.store.lineage import lineage
 from rune.store.projection import rank
 from rune.store.projections import ProjectionEngine
 from rune.store.rows import read_record
@@ -90,22 +91,31 @@ class TurnRepository:
         return await self._select("WHERE conversation_id = ? AND finished = 0 ORDER BY started_rank", conversation_id)
 
     async def turns(self, conversation_id: str) -> list[TurnRecord]:
-        """Return a conversation's turns, oldest first."""
-        return await self._select("WHERE conversation_id = ? ORDER BY started_rank", conversation_id)
+        """Return a conversation's turns, oldest first; of a fork also those of the part that it shares."""
+
+        def select(connection: apsw.Connection) -> list[TurnRecord]:
+            rest = "WHERE conversation_id = ? AND started_rank <= ? ORDER BY started_rank"
+            branches = lineage(connection, conversation_id)
+            return [turn for branch in branches for turn in _read(connection, rest, branch)]
+
+        return await self._engine.query(select)
 
     async def failures(self, conversation_id: str) -> dict[str, TurnFailed]:
         """Return what made turns of a conversation fail, by turn id; most turns have nothing there."""
+        wanted = "SELECT record FROM turn_failures WHERE conversation_id = ?"
 
         def select(connection: apsw.Connection) -> dict[str, TurnFailed]:
-            rows = connection.execute("SELECT record FROM turn_failures WHERE conversation_id = ?", (conversation_id,))
+            branches = lineage(connection, conversation_id)
+            rows = (row for branch in branches for row in connection.execute(wanted, branch[:1]))
             found = [read_record(row[0], TurnFailed) for row in rows]
             return {failure.turn_id: failure for failure in found}
 
         return await self._engine.query(select)
 
     async def _select(self, rest: str, *values: str) -> list[TurnRecord]:
-        def select(connection: apsw.Connection) -> list[TurnRecord]:
-            rows = connection.execute(f"SELECT record FROM turns {rest}", values)  # noqa: S608 text from here
-            return [read_record(row[0], TurnRecord) for row in rows]
+        return await self._engine.query(lambda connection: _read(connection, rest, values))
 
-        return await self._engine.query(select)
+
+def _read(connection: apsw.Connection, rest: str, values: tuple[str, ...]) -> list[TurnRecord]:
+    rows = connection.execute(f"SELECT record FROM turns {rest}", values)  # noqa: S608 text from here
+    return [read_record(row[0], TurnRecord) for row in rows]

@@ -21,6 +21,7 @@ from rune.store.conversations import ConversationStateRepository
 from rune.store.tasks import TaskStateRepository
 from rune.text.storable import storable
 from rune.turn.bounds import closed, opened, unsaved
+from rune.turn.conversation_actions import ConversationActions
 from rune.turn.engine import TurnEngine
 from rune.turn.events import Notice, TurnClosed, TurnEvent
 from rune.turn.failures import TurnFailures
@@ -68,6 +69,9 @@ class RuneOperator:
         self._ids = ids
         self._failures = failures
         self._engine = TurnEngine()
+        self._actions = ConversationActions(
+            sessions=sessions, conversations=conversations, mask=mask, leave=self.leave, clock=clock, ids=ids
+        )
 
     async def send_task(
         self, request: TurnRequest, token: CancelToken | None = None
@@ -154,6 +158,21 @@ class RuneOperator:
         await uninterrupted(self._conversations.create(record))
         session.conversation = record
         return record
+
+    async def fork(self, conversation_id: str, at_message_id: str | None = None) -> ConversationRecord:
+        """Branch off behind a message, or behind the newest; the original, which another Rune may have open, stays.
+
+        Raises NotFoundError, UsageError where nothing was said yet, StorageError.
+        """
+        return await self._actions.fork(conversation_id, at_message_id)
+
+    async def rename(self, conversation_id: str, title: str) -> str:
+        """Give another title; returns it as it is kept. Raises UsageError, LeaseHeldError, NotFoundError."""
+        return await self._actions.rename(conversation_id, title)
+
+    async def hide(self, conversation_id: str, *, hidden: bool) -> None:
+        """List a conversation no longer, or again. Raises LeaseHeldError, NotFoundError."""
+        await self._actions.hide(conversation_id, hidden=hidden)
 
     async def done(self, conversation_id: str) -> TaskStateRecord:
         """Complete the open task of a conversation: the person says that it is done.

@@ -6,29 +6,49 @@ import msgspec
 
 from rune.errors import LeaseHeldError
 from rune.records.tasks import TaskStatus
+from rune.records.tools import PreparedCall, ToolResult
 from rune.records.turns import StopReason, TurnRecord
+from rune.store.intents import IntentRepository
 from rune.store.leases import LeaseBook
-from rune.store.ledger import Ledger
+from rune.store.ledger import Draft, Ledger
 from rune.store.tasks import TaskStateRepository
 from rune.store.turns import TurnRepository
 from rune.turn.recorder import finish
 
 
+class Recovered(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that was ended for its killed process, and the calls of it that may have run."""
+
+    turn: TurnRecord
+    may_have_run: tuple[PreparedCall, ...] = ()
+
+
 class TurnRecovery:
     """Ends turns that have no end and no process that could still write it."""
 
-    def __init__(self, *, leases: LeaseBook, ledger: Ledger, turns: TurnRepository, tasks: TaskStateRepository) -> None:
+    def __init__(
+        self,
+        *,
+        leases: LeaseBook,
+        ledger: Ledger,
+        turns: TurnRepository,
+        tasks: TaskStateRepository,
+        intents: IntentRepository,
+    ) -> None:
+        self._intents = intents
         self._leases = leases
         self._ledger = ledger
         self._turns = turns
         self._tasks = tasks
 
-    async def recover(self) -> tuple[TurnRecord, ...]:
+    async def recover(self) -> tuple[Recovered, ...]:
         """Write `turn.finished` (interrupted) for each such turn and open its task; returns those turns.
 
+        A call that was about to act and has no result gets one whose outcome is unknown: it may have run, and
+        nothing runs it again by itself (spine.md, Durable when).
         A turn whose conversation is held by another process is running there and is left alone.
         """
-        ended: list[TurnRecord] = []
+        ended: list[Recovered] = []
         for turn in await self._turns.open_turns():
             try:
                 lease = await asyncio.to_thread(self._leases.take, turn.conversation_id)
@@ -44,11 +64,29 @@ class TurnRecovery:
                 lease.release()
         return tuple(ended)
 
-    async def _end(self, turn: TurnRecord) -> TurnRecord:
+    async def _end(self, turn: TurnRecord) -> Recovered:
         finished = msgspec.structs.replace(turn, stop_reason=StopReason.INTERRUPTED)
-        drafts = [finish(finished)]
+        calls = tuple(await self._intents.unanswered(turn.id))
+        drafts = [*(_unknown(call, turn) for call in calls), finish(finished)]
         task = await self._tasks.get(turn.task_id)
         if task.status is TaskStatus.RUNNING:
             drafts.insert(0, self._tasks.draft_transition(task, TaskStatus.OPEN, outcome_ref=turn.id))
         await self._ledger.emit_many(drafts)
-        return finished
+        return Recovered(turn=finished, may_have_run=calls)
+
+
+def _unknown(call: PreparedCall, turn: TurnRecord) -> Draft:
+    result = ToolResult(
+        id=call.id,
+        turn_id=turn.id,
+        outcome="unknown",
+        summary="it may have run: Rune was killed between its beginning and its end",
+        output=None,
+        milliseconds=None,
+    )
+    return Draft(
+        event_type="tool.result",
+        body=result,
+        partition=turn.conversation_id,
+        actor_id=f"tool:{call.call.name}",
+    )
