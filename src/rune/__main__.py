@@ -25,14 +25,15 @@ def _main() -> int:
 
         return print_line(f"rune {__version__}", closed)
     from rune.cli.first_frame import FirstFrame, can_show, opens_app
-    from rune.cli.signals import ignore_signals, raise_on_signals
+    from rune.cli.signals import HeldBack, ignore_signals, raise_on_signals
 
     raise_on_signals()
     frame = FirstFrame()
     try:
         if opens_app(arguments) and can_show(os.environ):
             frame.show(os.environ)  # before anything else is imported: the rest takes a while
-        from rune.cli.main import run
+        with HeldBack():
+            from rune.cli.main import run
 
         return run(arguments, closed, frame)
     finally:

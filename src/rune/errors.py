@@ -5,9 +5,11 @@
     |- ConfigError                  file, line, key, what is allowed
     |- StorageError                 the record of what happened
     |  |- LeaseHeldError            another Rune writes this conversation
+    |  |  `- SlotHeldError          another Rune writes the files in which something is to be erased
     |  |- InvalidRecordError        a stored value does not fit its record
     |  |- NotFoundError             no conversation, trace, evidence ... of that id
     |  |- StorageUnavailableError   disk full, read-only, no permission, a failed sync
+    |  |  |- NewerFormatError       a later Rune wrote it: it can be read as far as this one understands
     |  |  `- ViewsStoppedError      following the journal was called off; the next start goes on from there
     |  |- CorruptJournalError       damage that is not a torn tail: file, line, byte
     |  |- DamagedLineError          one line does not verify; its reader decides whether it is a torn tail
@@ -97,11 +99,22 @@ class LeaseHeldError(StorageError):
         facts = ", ".join(fact for fact in known if fact)
         super().__init__(
             f"this conversation is open in another Rune{f' ({facts})' if facts else ''}",
-            hint="Close it there, or start another conversation.",
+            hint="Close it there, or go on in a fork: `rune sessions fork ID`.",
         )
         self.conversation_id = conversation_id
         self.pid = pid
         self.since = since
+
+
+class SlotHeldError(LeaseHeldError):
+    """Another process appends to a slot whose lines are to be changed; `pid` and `since` as in LeaseHeldError."""
+
+    def __init__(self, writer: str, *, pid: int, since: str) -> None:
+        super().__init__("", pid=pid, since=since)
+        who = self.message.partition("open in ")[2]
+        self.message = f"part of it lies in a file of the journal that {who} writes ({writer})"
+        self.hint = "Close it, then run this again. Nothing was changed."
+        self.args = (self.message,)
 
 
 class InvalidRecordError(StorageError):
@@ -123,6 +136,10 @@ class StorageUnavailableError(StorageError):
     """Nothing can be written now: disk full, read-only, no permission, or a sync that failed."""
 
 
+class NewerFormatError(StorageUnavailableError):
+    """Part of the journal has a format that only a later Rune knows. Nothing may be written beside it."""
+
+
 class ViewsStoppedError(StorageUnavailableError):
     """Bringing the views up to date was called off. What was applied stays; the next start goes on from there."""
 
@@ -133,7 +150,7 @@ class CorruptJournalError(StorageError):
     def __init__(self, reason: str, *, file: str, line: int, byte: int) -> None:
         super().__init__(
             f"{file}, line {line}, byte {byte}: {reason}",
-            hint="Nothing was changed. Run `rune doctor` to see what is intact.",
+            hint="Nothing was changed. `rune doctor` shows what is intact, `rune doctor --mend` sets the damage aside.",
         )
         self.reason = reason
         self.file = file

@@ -128,3 +128,14 @@ def test_a_full_disk_is_noticed() -> None:
         assert stream.drain(SECONDS) is True
         assert stream.lost is not None
         assert stream.lost.errno == errno.ENOSPC
+
+
+def test_a_reader_that_went_away_is_noticed_before_anything_is_written() -> None:
+    reading, writing = os.pipe()
+    stream = StandardStream(writing, Writer())
+    stream.look()
+    assert stream.lost is None
+    os.close(reading)
+    stream.look()
+    os.close(writing)
+    assert isinstance(stream.lost, BrokenPipeError)

@@ -86,7 +86,7 @@ def test_an_unknown_key_names_its_line_the_nearest_key_and_all_allowed_ones(tmp_
     ("text", "line", "key", "words"),
     [
         ("modle:\n  name: a\n", 1, "modle", "did you mean model"),
-        ("zzz: 1\n", 1, "zzz", "allowed: context, model, turn"),
+        ("zzz: 1\n", 1, "zzz", "allowed: context, model, retention, turn"),
         ("turn:\n  iteration_budget: 0\n", 2, "turn.iteration_budget", "1 to 200"),
         ("turn:\n  iteration_budget: 201\n", 2, "turn.iteration_budget", "1 to 200"),
         ("turn:\n  iteration_budget: many\n", 2, "turn.iteration_budget", "expected a whole number, got text"),

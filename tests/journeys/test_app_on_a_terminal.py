@@ -108,7 +108,7 @@ def test_a_signal_ends_it_in_order_at_any_time(answering: Shell, wanted: bytes, 
     with on_pty(answering) as terminal:
         terminal.wait_for(wanted)
         terminal.signal(number)
-        assert terminal.ended() == 130
+        assert terminal.ended() == 130, terminal.bytes.decode(errors="replace")[-2000:]
         assert terminal.settings() == terminal.settings_before
         assert terminal.bytes.rindex(b"\x1b[?1049l") > terminal.bytes.rindex(b"\x1b[?1049h")
 
@@ -196,7 +196,7 @@ def test_under_script_without_a_keyboard_it_opens_and_goes_with_it(answering: Sh
     typescript = tmp_path / "typescript"
     process = subprocess.Popen(
         ["script", "-qefc", " ".join(answering.command()), str(typescript)],
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,  # nobody types; at its end `script` would type Ctrl+D
         stdout=subprocess.DEVNULL,
         cwd=answering.folder,
         env={**answering.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"},

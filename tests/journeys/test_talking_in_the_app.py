@@ -223,7 +223,7 @@ def info(name: str):  # noqa: ANN201  # a ModelInfo, which tests elsewhere build
 @pytest.mark.parametrize(
     ("line", "shows"),
     [
-        ("/help", "/context"),
+        ("/help", "/trust"),
         ("/health", "healthy"),
         ("/context", "window"),
         ("/trace", "prompt"),

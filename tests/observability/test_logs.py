@@ -212,3 +212,13 @@ def test_closing_puts_logging_back_as_it_was(tmp_path: Path) -> None:
     finally:
         root.setLevel(levels[0])
         own.setLevel(levels[1])
+
+
+def test_a_log_has_as_many_pieces_of_that_length_as_were_asked_for(tmp_path: Path) -> None:
+    health = SubsystemHealthRegistry(CountedClock(), None)
+    close = setup_logging(tmp_path, "w000", str, health=health, limit=200, pieces=2)
+    for number in range(20):
+        log.info("line %d", number)
+    close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["w000.log", "w000.log.1"]
+    assert max(path.stat().st_size for path in tmp_path.iterdir()) <= 200

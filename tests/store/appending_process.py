@@ -1,8 +1,8 @@
 """A process that appends: `python -m tests.store.appending_process HOME COUNT SIZE`.
 
-Prints `ready`, then one line for each acknowledged event, at once: its id. With a fourth argument it does so in
-a child for each line that it reads, so that many can be killed without starting Python as often; it then
-prints `pid N` before and `dead` after each.
+Prints `ready`, then one line for each acknowledged event, at once: its id. With `wait` behind it reads a line before
+the first. With `children` it does so in a child for each line that it reads, so that many can be killed without
+starting Python as often; it then prints `pid N` before and `dead` after each.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ def tell(*lines: str) -> None:
     os.write(1, "".join(f"{line}\n" for line in lines).encode())
 
 
-async def main(home: Path, count: int, size: int) -> None:
+async def main(home: Path, count: int, size: int, *, wait: bool = False) -> None:
     """Append `count` messages of `size` characters, four at a time, some of them in batches of three."""
     clock = SystemClock()
     ids = UlidSource(clock)
@@ -36,6 +36,8 @@ async def main(home: Path, count: int, size: int) -> None:
         segment_bytes=64 << 10,
     )
     tell("ready")
+    if wait:
+        await asyncio.to_thread(sys.stdin.readline)
 
     async def produce(number: int) -> None:
         for round_ in range(count // 4):
@@ -63,7 +65,7 @@ def breed(home: Path, count: int, size: int) -> None:
 
 if __name__ == "__main__":
     given = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    if len(sys.argv) > 4:
+    if "children" in sys.argv:
         breed(*given)
     else:
-        asyncio.run(main(*given))
+        asyncio.run(main(*given, wait="wait" in sys.argv))

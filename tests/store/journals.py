@@ -87,3 +87,15 @@ def resealed(line: bytes, **changes: Any) -> bytes:
     fields = {name: getattr(envelope, name) for name in envelope.__struct_fields__ if name not in {"crc", "body"}}
     head = codec.canon(fields | changes)[:-1]
     return b'%b,"crc":"%08x","body":%b}\n' % (head, zlib.crc32(head), bytes(envelope.body))
+
+
+def forged(line: bytes, old: bytes, new: bytes) -> bytes:
+    """Return the line changed, with the checksum of the changed head: no damage, but something that was written so."""
+    head, mark, rest = line.replace(old, new, 1).partition(b',"crc":"')
+    return head + mark + b"%08x" % zlib.crc32(head) + rest[8:]
+
+
+def of_a_later_format(segment: bytes, version: int = 7) -> bytes:
+    """Return a segment whose header says that a later Rune wrote it."""
+    header, newline, rest = segment.partition(b"\n")
+    return forged(header, b'"format":1', b'"format":%d' % version) + newline + rest

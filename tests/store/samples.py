@@ -206,6 +206,25 @@ def _facts() -> tuple[Record, ...]:
         events.JournalRepaired(segment="w000-000001.jsonl", kept_as="torn", bytes=17, reason="unfinished"),
         events.JournalForked(conversation_id=CONVERSATION, pseq=4, event_ids=("evt_01kb9y3c7m0000000000000006",)),
         events.BodyErased(event_ids=("evt_01kb9y3c7m0000000000000006",), reason="asked for"),
+        events.EventImported(
+            original_id="17",
+            original_type="skill.loaded",
+            source="matrix",
+            channel="chat",
+            occurred_at="",
+            became="",
+            evidence=BLOB,
+        ),
+        events.PinImported(
+            original_id="4",
+            topic=("rivers",),
+            open_question=("which is the longest?",),
+            outcome=(),
+            status=("waiting",),
+            context=(),
+            occurred_at=MOMENT,
+            evidence=BLOB,
+        ),
     )
 
 

@@ -22,6 +22,7 @@ from rune.store.intents import IntentViews
 from rune.store.ledger import Ledger
 from rune.store.memory_store import MemoryEventStore
 from rune.store.projections import ProjectionEngine
+from rune.store.search import SearchViews
 from rune.store.tasks import TaskStateRepository, TaskViews
 from rune.store.traces import TraceRepository, TraceViews
 from rune.store.turns import TurnRepository, TurnViews
@@ -167,7 +168,7 @@ def open_views(
         path,
         store,
         partial(decode_body, evidence=blobs),
-        (ConversationViews(), TaskViews(), TurnViews(), TraceViews(), IntentViews()),
+        (ConversationViews(), TaskViews(), TurnViews(), TraceViews(), IntentViews(), SearchViews()),
         (reports or Reports()).views.append,
     )
 
@@ -234,7 +235,8 @@ def an_event(number: int | str, event_type: str, body: Record, partition: str, p
 
 def hashes(engine: ProjectionEngine) -> dict[str, str]:
     """Return the state of every projection."""
-    return {name: engine.state_hash(name) for name in ("identities", "conversations", "tasks", "turns", "traces", "intents")}
+    names = ("identities", "conversations", "tasks", "turns", "traces", "intents", "search")
+    return {name: engine.state_hash(name) for name in names}
 
 
 def events(*steps: tuple[str, Record], partition: str, prefix: str = "") -> Sequence[Event]:

@@ -1,6 +1,5 @@
 import hashlib
 import json
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from rune.store.evidence_store import MemoryEvidenceStore
 from rune.text.storable import storable
 from tests.fakes.clock import CountedClock
 from tests.fakes.ids import CountedIds
+from tests.store.journals import forged
 from tests.store.samples import CONVERSATION, DEVICE, MOMENT, ended, message, said
 
 DATA = Path(__file__).parent.parent / "data" / "journal"
@@ -47,13 +47,6 @@ def place(**fields: Any) -> codec.Place:
 
 def sealed(event: Event) -> bytes:
     return codec.seal(codec.prepare(event), place()).line[:-1]
-
-
-def forged(line: bytes, old: bytes, new: bytes) -> bytes:
-    """Return the line changed, with the checksum of the changed head."""
-    line = line.replace(old, new, 1)
-    head, mark, rest = line.partition(b',"crc":"')
-    return head + mark + b"%08x" % zlib.crc32(head) + rest[8:]
 
 
 def event_of(envelope: EventEnvelope, source: codec.BlobReader) -> Event:

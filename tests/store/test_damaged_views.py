@@ -29,18 +29,20 @@ from tests.store.spine import (
 
 TABLES = (
     "cursor", "events", "forks", "lost", "conversations", "messages", "archived", "tasks", "turns", "traces",
+    "searchable", "search",
 )  # fmt: skip
 ROWS = (
     "messages SET record = x'7b7d'",
     "messages SET record = x'ff'",
     "messages SET record = 5",
     "conversations SET record = 'text'",
-    "conversations SET last_active = 'soon'",
-    "conversations SET last_active = 4611686018427387904",
+    "conversations SET last_said = 'soon'",
+    "conversations SET last_said = 4611686018427387904, said_at = ''",
     "conversations SET title = CAST(x'ff' AS TEXT)",
     "tasks SET record = x'5b5d'",
     "turns SET record = x'00'",
     "traces SET summary = x'7b7d'",
+    "searchable SET message_id = place",
     "events SET segment = 'first'",
     "events SET position = x'00'",
     "events SET writer = x'00'",
@@ -73,6 +75,7 @@ async def everything(spine: Spine) -> list[object]:
         engine.find(an_id("evt", 4)),
         list(engine.recent(None, 3)),
         (await engine.caught_up()).forks,
+        await spine.conversations.search("rivers three"),
         hashes(engine),
         engine.state_hash("lost"),
     ]

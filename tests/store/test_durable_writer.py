@@ -114,6 +114,18 @@ async def test_a_failed_sync_ends_the_writer_until_the_journal_is_read_back(tmp_
         assert stored_ids(store) == event_ids([kept, lost[0]])
 
 
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EBADF], ids=["full", "broken", "closed"])
+async def test_after_a_failed_sync_a_person_is_told_to_start_again(tmp_path: Path, number: int) -> None:
+    gate = Gate()
+    gate.error = OSError(number, os.strerror(number))
+    async with opened(tmp_path, sync=gate) as store:
+        for _ in range(2):
+            with pytest.raises(StorageUnavailableError) as caught:
+                await store.append(ended(CountedIds()))
+            assert "tart Rune again" in caught.value.hint
+            gate.error = None
+
+
 async def test_what_was_accepted_is_finished_by_close(tmp_path: Path, ids: CountedIds) -> None:
     gate = Gate(is_open=False)
     store = open_now(tmp_path, sync=gate)
@@ -205,6 +217,20 @@ async def test_without_room_for_evidence_only_events_that_need_it_are_refused(tm
         assert isinstance(refused, StorageUnavailableError)
         assert isinstance(offset, Offset)
         assert stored_ids(store)[1:] == [short.event_id]
+
+
+class Broken(MemoryEvidenceStore):
+    """Evidence with a bug."""
+
+    def put_many(self, items: Sequence[EvidenceItem]) -> tuple[EvidenceRef, ...]:
+        raise LookupError("a bug")
+
+
+async def test_a_bug_in_evidence_reaches_who_waits_and_the_store_goes_on(tmp_path: Path, ids: CountedIds) -> None:
+    async with opened(tmp_path, evidence=Broken(CountedClock())) as store:
+        with pytest.raises(LookupError):
+            await asyncio.wait_for(store.append(said(ids, "r" * 10_000)), 10)
+        assert (await store.append(said(ids, "short"))).seq == 1
 
 
 async def test_a_lookup_that_fails_fails_that_caller_and_not_the_store(tmp_path: Path, ids: CountedIds) -> None:

@@ -15,9 +15,9 @@ from tests.store.journals import open_now, opened, stored_ids
 ROOT = Path(__file__).parents[2]
 
 
-def appending(home: Path, count: int, size: int = 200) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "tests.store.appending_process", str(home), str(count), str(size)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, bufsize=0)
+def appending(home: Path, count: int, *more: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "tests.store.appending_process", str(home), str(count), "200", *more]
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
 
 def killed(home: Path, times: int) -> list[bytes]:
@@ -52,12 +52,18 @@ async def test_no_acknowledged_event_is_lost_or_doubled_when_its_process_is_kill
 
 
 async def test_two_processes_on_one_home_do_not_wait_for_each_other_and_lose_nothing(tmp_path: Path) -> None:
-    processes = [appending(tmp_path, 400) for _ in range(2)]
+    processes = [appending(tmp_path, 400, "wait") for _ in range(2)]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
     acked: list[str] = []
     for process in processes:
         out, _ = process.communicate()
         assert process.returncode == 0
-        acked += out.decode().split()[1:]
+        acked += out.decode().split()
     async with opened(tmp_path, read_only=True) as store:
         assert sorted(stored_ids(store)) == sorted(acked)
         assert set(store.head()) == {"w000", "w001"}
@@ -78,7 +84,7 @@ async def test_a_reader_beside_a_writing_process_sees_a_growing_whole(tmp_path: 
             os.set_blocking(process.stdout.fileno(), False)
             process.stdout.read()  # its acknowledgements must not fill the pipe
         assert first + seen == stored_ids(store)
-    process.stdout.close()
+    process.communicate()
 
 
 LIMITED = """

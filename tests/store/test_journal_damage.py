@@ -11,7 +11,7 @@ from rune.store import codec
 from rune.store.event_store import Offset
 from rune.store.segments import SegmentReader
 from tests.fakes.ids import CountedIds
-from tests.store.journals import event_ids, fill, lines_of, open_now, opened, resealed, segment
+from tests.store.journals import event_ids, fill, lines_of, of_a_later_format, open_now, opened, resealed, segment
 from tests.store.samples import DEVICE, MOMENT, ended
 
 
@@ -150,7 +150,7 @@ async def test_another_programs_journal_is_refused_and_the_importer_named(tmp_pa
 async def test_a_newer_format_opens_for_reading_only_and_names_the_versions(tmp_path: Path, ids: CountedIds) -> None:
     events = await fill(tmp_path, ids, [1, 1], segment_bytes=1)
     last = segment(tmp_path, "w000-000003.jsonl")
-    last.write_bytes(last.read_bytes().replace(b'"format":1', b'"format":7'))
+    last.write_bytes(of_a_later_format(last.read_bytes()))
     with pytest.raises(StorageUnavailableError, match="format 7; this Rune knows up to 1"):
         open_now(tmp_path)
     async with opened(tmp_path, read_only=True) as store:

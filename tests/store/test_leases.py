@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rune.errors import LeaseHeldError, StorageUnavailableError
+from rune.errors import CorruptJournalError, LeaseHeldError, StorageUnavailableError
 from rune.store.leases import LeaseBook
 from tests.fakes.clock import CountedClock
 from tests.store.samples import CONVERSATION
@@ -163,3 +163,15 @@ def test_files_are_private_and_links_are_refused(book: LeaseBook, tmp_path: Path
     with pytest.raises(StorageUnavailableError):
         book.holder(CONVERSATION)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_where_nothing_may_be_written_no_lease_is_given_and_holders_are_still_seen(tmp_path: Path) -> None:
+    why = CorruptJournalError("odd", file="w000", line=2, byte=3)
+    book = LeaseBook(tmp_path / "leases", CountedClock(), refusal=lambda: why)
+    with pytest.raises(StorageUnavailableError, match="nothing can be written, only read: w000, line 2"):
+        book.take(CONVERSATION)
+    assert not (tmp_path / "leases").exists()
+    with LeaseBook(tmp_path / "leases", CountedClock()).take(CONVERSATION):
+        holder = book.holder(CONVERSATION)
+        assert holder is not None
+        assert holder.pid == os.getpid()

@@ -18,8 +18,9 @@ from rune.store.event_index import unreported_forks
 from rune.store.event_store import Cursor, Offset
 from rune.store.memory_store import MemoryEventStore
 from rune.store.projection import UnknownBody
-from rune.store.projections import CaughtUp, ProjectionEngine
+from rune.store.projections import ProjectionEngine
 from rune.store.tasks import TaskViews
+from rune.store.view_pass import CaughtUp, Pass
 from tests.store.builders import an_id
 from tests.store.spine import (
     STORY,
@@ -100,9 +101,9 @@ async def test_a_rebuild_goes_in_steps_and_tells_how_far_it_is(views: Path) -> N
     await store.append_many(notes(1100))
     engine = open_views(views, store)
     engine.catch_up()
-    before, steps = hashes(engine), list[int]()
+    before, steps = hashes(engine), list[Pass]()
     assert engine.rebuild(steps.append).applied == 1100
-    assert steps == [500, 1000, 1100]
+    assert steps == [Pass(500, 1100), Pass(1000, 1100), Pass(1100, 1100)]
     assert hashes(engine) == before
     engine.close()
 

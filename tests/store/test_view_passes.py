@@ -14,6 +14,7 @@ from rune.store.event_store import Cursor, EventStore, Offset
 from rune.store.ledger import Draft, Ledger
 from rune.store.memory_store import MemoryEventStore
 from rune.store.projections import ProjectionEngine
+from rune.store.view_pass import Pass
 from tests.fakes.clock import CountedClock
 from tests.fakes.ids import CountedIds
 from tests.store.builders import an_id
@@ -30,7 +31,7 @@ class Following:
     """Views that tell how far they are, and are called off at a number."""
 
     def __init__(self, path: Path, store: EventStore, stop_at: int = 0, *, by_closing: bool = False) -> None:
-        self.told: list[int] = []
+        self.told: list[Pass] = []
         self.halfway = threading.Event()
         self.go_on = threading.Event()
         self._stop_at = stop_at
@@ -39,9 +40,9 @@ class Following:
             path, store, lambda _: SessionEnded(id=""), (), Reports().views.append, on_progress=self.tell
         )
 
-    def tell(self, applied: int) -> None:
-        self.told.append(applied)
-        if applied != self._stop_at:
+    def tell(self, told: Pass) -> None:
+        self.told.append(told)
+        if told.applied != self._stop_at:
             return
         if self._by_closing:
             self.halfway.set()
@@ -54,12 +55,13 @@ async def test_a_long_pass_tells_how_far_it_is_and_a_short_one_does_not(views: P
     store = await a_long_store()
     following = Following(views, store)
     following.engine.catch_up()
-    assert following.told == [500, 1000, 1200]
+    whole = [Pass(500, 1200), Pass(1000, 1200), Pass(1200, 1200)]
+    assert following.told == whole
     await store.append_many(notes(10, start=5000))
     following.engine.catch_up()
-    assert following.told == [500, 1000, 1200]
+    assert following.told == whole
     following.engine.rebuild()
-    assert following.told[3:] == [500, 1000, 1210]
+    assert following.told[3:] == [Pass(500, 1210), Pass(1000, 1210), Pass(1210, 1210)]
     following.engine.close()
 
 
@@ -68,11 +70,13 @@ async def test_a_pass_that_is_called_off_keeps_what_it_applied_and_the_next_star
     following = Following(views, store, stop_at=500)
     with pytest.raises(ViewsStoppedError, match="stopped"):
         following.engine.catch_up()
-    assert following.told == [500]
+    assert following.told == [Pass(500, 1200)]
     following.engine.close()
 
-    engine = Following(views, store).engine
+    again = Following(views, store)
+    engine = again.engine
     assert engine.catch_up().applied == 700
+    assert again.told == [Pass(500, 700), Pass(700, 700)]
     stopped = engine.state_hash("identities")
     engine.rebuild()
     assert engine.state_hash("identities") == stopped
@@ -87,7 +91,7 @@ async def test_after_a_stop_no_pass_begins_and_no_half_of_the_views_is_read(view
     for act in (engine.catch_up, engine.rebuild, lambda: engine.lookup(an_id("evt", 51)), lambda: count_of(engine)):
         with pytest.raises(ViewsStoppedError):
             act()
-    assert following.told == [500]
+    assert following.told == [Pass(500, 1200)]
     engine.close()
 
 
@@ -116,7 +120,7 @@ async def test_closing_does_not_wait_for_a_long_pass(views: Path) -> None:
     await closing
     with pytest.raises(StorageUnavailableError):
         await waiting
-    assert following.told == [500]
+    assert following.told == [Pass(500, 1200)]
 
 
 async def test_a_stop_within_a_transactions_worth_of_bodies_is_heard(views: Path) -> None:

@@ -4,11 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from rune.errors import DamagedViewsError, StorageUnavailableError
+from rune.errors import DamagedViewsError, StorageUnavailableError, ViewsStoppedError
 from rune.records.events import SessionEnded
 from rune.store.projections import ProjectionEngine
 from rune.store.tasks import TaskViews
-from tests.store.spine import STORY, Reports, a_memory_store, a_store_with_a_story, count_of, hashes, notes, open_views
+from rune.store.view_pass import Pass
+from tests.store.spine import (
+    STORY,
+    Reports,
+    Unreadable,
+    a_memory_store,
+    a_store_with_a_story,
+    count_of,
+    hashes,
+    notes,
+    open_views,
+)
 
 
 def delete(views: Path) -> None:
@@ -127,6 +138,83 @@ async def test_a_place_where_no_file_can_be_is_a_typed_error(tmp_path: Path) -> 
     for act in (engine.catch_up, engine.rebuild, lambda: engine.lookup("evt_1")):
         with pytest.raises(StorageUnavailableError):
             act()
+    engine.close()
+
+
+EARLIER = ("views-2.db", "views-2.db-wal", "views-2.db-shm", "views-2.lock", "views-1.db-wal", "views-1.lock")
+OTHERS = (
+    "views-10.db",
+    "views-10.db-wal",
+    "views-10.lock",
+    "views-2.db.bak",
+    "views.db",
+    "my-views-2.db",
+    "views-2b.db",
+)
+
+
+@pytest.fixture
+def third(tmp_path: Path) -> Path:
+    """Return the place of views of version 3, among those of others."""
+    for name in (*EARLIER, *OTHERS):
+        (tmp_path / name).write_bytes(b"of another version")
+    return tmp_path / "views-3.db"
+
+
+def names(path: Path) -> set[str]:
+    return {each.name for each in path.parent.iterdir()}
+
+
+async def test_views_of_earlier_versions_go_once_the_new_ones_are_whole(third: Path) -> None:
+    store = await a_store_with_a_story()
+    await store.append_many(notes(900))
+    engine = open_views(third, store)
+
+    def stop(_: Pass) -> None:
+        assert names(third) >= {*EARLIER, *OTHERS}
+        engine.stop()
+
+    with pytest.raises(ViewsStoppedError):
+        engine.catch_up(stop)
+    engine.close()
+    assert names(third) >= {*EARLIER, *OTHERS}
+    engine = open_views(third, store)
+    engine.catch_up()
+    engine.close()
+    assert names(third) == {*OTHERS, "views-3.db", "views-3.lock"}
+
+
+async def test_views_of_earlier_versions_stay_while_the_journal_cannot_be_read_to_its_end(third: Path) -> None:
+    unreadable = Unreadable(await a_store_with_a_story())
+    unreadable.unreadable = True
+    engine = open_views(third, unreadable)
+    with pytest.raises(StorageUnavailableError):
+        engine.catch_up()
+    engine.close()
+    assert names(third) >= {*EARLIER, *OTHERS}
+
+
+async def test_earlier_views_that_cannot_be_removed_are_told_and_hold_nothing_up(third: Path) -> None:
+    third.with_name("views-0.db").mkdir()
+    reports = Reports()
+    engine = open_views(third, await a_store_with_a_story(), reports=reports)
+    assert count_of(engine) == len(STORY)
+    assert [type(error) for error in reports.views] == [StorageUnavailableError]
+    engine.close()
+
+
+async def test_a_large_file_that_is_deleted_is_made_anew_and_tells_how_far_it_is(views: Path) -> None:
+    store = a_memory_store()
+    await store.append_many(notes(1200))
+    told = list[Pass]()
+    whole = [Pass(500, 1200), Pass(1000, 1200), Pass(1200, 1200)]
+    engine = ProjectionEngine(
+        views, store, lambda _: SessionEnded(id=""), (), Reports().views.append, on_progress=told.append
+    )
+    assert count_of(engine) == 1200
+    delete(views)
+    assert await engine.query(lambda connection: connection.execute("SELECT count(*) FROM events").get) == 1200
+    assert told == [*whole, *whole]
     engine.close()
 
 

@@ -25,3 +25,7 @@ NOW = milliseconds("2026-11-30T14:00:00.000Z")
 )
 def test_an_age_is_said_in_the_largest_unit_that_says_something(then: str, said: str) -> None:
     assert age(then, NOW) == said
+
+
+def test_what_has_no_time_is_undated() -> None:
+    assert age("", 0) == "undated"

@@ -1,81 +1,153 @@
-"""What `rune doctor` finds in the journal."""
+"""What `rune doctor` says of the journal and what is kept beside it."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from rune.errors import CorruptJournalError
-from rune.records.envelope import EventEnvelope
-from rune.store.codec import verify_body
-from rune.store.durable_store import DurableEventStore
+from rune.records.session import LeaseHolder
+from rune.store.event_store import Offset
 from rune.store.evidence_store import EvidenceStore
-from rune.surface import checks
+from rune.store.mending.evidence_inspection import EvidenceState
+from rune.store.mending.journal_inspection import Damage, JournalState, KeptFile, SlotState, inspect_journal
+from rune.store.mending.views_inspection import ViewsState
+from rune.surface import journal_checks
+from rune.surface.doctor import Finding, report
+from tests.fakes.clock import CountedClock
 from tests.fakes.ids import CountedIds
-from tests.store.builders import CONVERSATION, a_message, an_id
+from tests.store.builders import CONVERSATION, TIME, a_message, an_id
 from tests.store.spine import a_durable_store, events
 
-CONTENT = "The wreck lies off Foula. "
+NOW = CountedClock().now_ms()
+HOLDER = LeaseHolder(pid=4711, boot_id="", started=0, since=TIME)
+DAMAGE = Damage(file="w000-000001.jsonl", line=7, byte=4200, reason="its checksum does not match", behind=12)
 
 
-async def a_home(home: Path, long: int) -> tuple[DurableEventStore, EvidenceStore, list[Path]]:
-    """Return a home of a short message and some long ones, and the files of those."""
-    store, evidence = a_durable_store(home, CountedIds())
-    bodies = [a_message(0), *(a_message(n, content=CONTENT * 500) for n in range(1, long + 1))]
-    await store.append_many(events(*(("user.message", body) for body in bodies), partition=CONVERSATION))
-    return store, evidence, sorted((home / "evidence").glob("??/*"))
+def a_slot(events: int = 3, *, holder: LeaseHolder | None = None, torn: int = 0) -> SlotState:
+    return SlotState(writer="w000", events=events, last=events, segments=1, bytes=2500, holder=holder, torn=torn)
 
 
-def change(blob: Path) -> None:
-    blob.write_bytes(b"x")
+def said(finding: Finding) -> str:
+    return report([finding]).text
 
 
-def journal(store: DurableEventStore, evidence: EvidenceStore) -> checks.Finding:
-    return checks.journal((event for _, event in store.read({})), lambda event: verify_body(event, evidence))
-
-
-async def test_a_whole_journal_is_ok(tmp_path: Path) -> None:
-    store, evidence, _ = await a_home(tmp_path, 1)
-    finding = journal(store, evidence)
-    assert (finding.state, finding.detail, finding.mend) == ("ok", "2 events in 1 slot, each verified", "")
+async def test_a_whole_journal_is_ok_and_shows_no_content(tmp_path: Path) -> None:
+    store, evidence = a_durable_store(tmp_path, CountedIds())
+    await store.append_many(
+        events(("user.message", a_message(0, content="The wreck lies off Foula")), partition=CONVERSATION)
+    )
     await store.close()
+    finding = journal_checks.journal(inspect_journal(tmp_path / "journal", evidence), NOW)
+    assert (finding.state, finding.detail, finding.mend) == ("ok", "1 event in 1 slot, each verified", "")
+    assert "Foula" not in said(finding)
+    assert (finding.counts["events"], finding.counts["damaged"]) == (1, 0)
+
+
+def test_damage_is_named_with_file_line_and_byte_and_what_is_intact_behind_it() -> None:
+    finding = journal_checks.journal(JournalState(slots=[a_slot()], damage=[DAMAGE]), NOW)
+    assert finding.state == "broken"
+    line = "w000-000001.jsonl, line 7, byte 4,200: its checksum does not match; 12 intact events behind it"
+    assert line in finding.lines
+    assert "--mend" in finding.mend
+
+
+def test_of_much_damage_the_first_is_named_and_all_of_it_counted() -> None:
+    finding = journal_checks.journal(JournalState(slots=[a_slot()], damage=[DAMAGE] * 12), NOW)
+    assert sum("checksum" in line for line in finding.lines) == journal_checks.NAMED
+    assert "and 7 more damaged places" in finding.lines
+    assert finding.counts["damaged"] == 12
+
+
+def test_who_writes_a_slot_a_torn_tail_and_kept_files_are_told() -> None:
+    kept = KeptFile(name="w000-000001.jsonl.torn-1", bytes=120)
+    running = journal_checks.journal(JournalState(slots=[a_slot(holder=HOLDER)], kept=[kept]), NOW)
+    assert "written by process 4711 since" in running.lines[0]
+    assert "kept: w000-000001.jsonl.torn-1 (120 bytes)" in running.lines
+    torn = journal_checks.journal(JournalState(slots=[a_slot(torn=30)]), NOW)
+    assert (torn.state, "a torn tail of 30 bytes" in torn.lines[0]) == ("ok", True)
+
+
+def test_a_later_format_is_for_the_rune_that_wrote_it() -> None:
+    finding = journal_checks.journal(JournalState(slots=[a_slot()], newer=["w001-000001.jsonl"]), NOW)
+    assert finding.state == "broken"
+    assert "w001-000001.jsonl: a later Rune wrote it" in finding.lines
+    assert "Use the Rune that wrote it" in finding.mend
+
+
+def test_lost_blobs_are_named_with_the_event_that_names_them() -> None:
+    blob = f"sha256:{'a' * 64}"
+    finding = journal_checks.evidence(EvidenceState(whole=2, bytes=30, missing=(blob,)), {blob: an_id("evt", 1)})
+    assert (finding.state, finding.detail) == ("broken", "2 blobs verified, 30 bytes; 1 lost")
+    assert finding.lines == (f"missing: {blob} of {an_id('evt', 1)}",)
+    assert "backup" in finding.mend
+
+
+def test_leftovers_are_a_warning_once_they_are_old() -> None:
+    young = journal_checks.evidence(EvidenceState(unfinished=1), {})
+    old = journal_checks.evidence(EvidenceState(unfinished=2, left_over=1), {})
+    assert (young.state, old.state) == ("ok", "warning")
+
+
+def test_an_erasure_that_was_cut_off_is_broken() -> None:
+    erased = {an_id("evt", 1): an_id("evt", 2), an_id("evt", 3): an_id("evt", 2)}
+    whole = journal_checks.erasing(JournalState(erased=erased))
+    cut_off = journal_checks.erasing(JournalState(erased=erased, unblanked=frozenset({an_id("evt", 3)})))
+    assert (whole.state, whole.detail) == ("ok", "2 bodies erased")
+    assert (cut_off.state, cut_off.counts, cut_off.lines) == (
+        "broken",
+        {"erased": 1, "unfinished": 1},
+        (an_id("evt", 3),),
+    )
+
+
+def test_a_turn_runs_where_its_conversation_is_held_and_was_cut_off_elsewhere() -> None:
+    state = JournalState(open_turns={an_id("trn", 1): CONVERSATION, an_id("trn", 2): an_id("cnv", 2)})
+    finding = journal_checks.turns(state, lambda conversation: HOLDER if conversation == CONVERSATION else None)
+    assert finding.counts == {"running": 1, "left_open": 1}
+    assert "1 turn was cut off" in finding.detail
+
+
+@pytest.mark.parametrize(("behind", "state"), [(60_000, "ok"), (60_001, "warning"), (-5, "ok")])
+def test_a_clock_that_was_set_back_is_said_beyond_a_minute(behind: int, state: str) -> None:
+    finding = journal_checks.clock(JournalState(newest=NOW + behind), NOW)
+    assert finding.state == state
+    assert ("Nothing is reordered" in finding.mend) is (state == "warning")
+
+
+def views_finding(events: int, seq: int, *, problem: str = "", there: bool = True) -> Finding:
+    state = ViewsState(
+        there=there,
+        sqlite="3.50.0",
+        fts5=True,
+        problem=problem,
+        cursor={"w000": Offset("w000", seq, 1, 9)} if seq else {},
+        bytes=4096,
+    )
+    return journal_checks.views(state, Path("views-3.db"), JournalState(slots=[a_slot(events)]), {"views-2.db": 10})
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"),
-    [(Path.unlink, "there is no evidence sha256:"), (change, "other bytes")],
-    ids=["gone", "changed"],
+    ("events", "seq", "state", "words"),
+    [
+        (3, 3, "ok", "in step with the journal"),
+        (3, 1, "ok", "2 events behind"),
+        (3, 5, "warning", "2 events that the journal lacks"),
+    ],
+    ids=["in-step", "behind", "ahead"],
 )
-async def test_a_lost_body_is_named_by_its_event_and_never_shown(
-    harm: Callable[[Path], object], said: str, tmp_path: Path
-) -> None:
-    store, evidence, (blob,) = await a_home(tmp_path, 1)
-    harm(blob)
-    finding = journal(store, evidence)
-    assert finding.state == "broken"
-    assert "2 events in 1 slot, each verified; 1 has lost its body: " in finding.detail
-    assert f"{an_id('evt', 2)} (user.message): " in finding.detail
-    assert said in finding.detail
-    assert "backup" in finding.mend
-    assert "Foula" not in finding.detail + finding.mend
-    await store.close()
+def test_views_are_compared_with_the_journal(events: int, seq: int, state: str, words: str) -> None:
+    finding = views_finding(events, seq)
+    assert (finding.state, words in finding.detail) == (state, True)
+    assert "SQLite 3.50.0" in finding.detail
+    assert "views-2.db: of another Rune, 10 bytes; it may be removed" in finding.lines
 
 
-async def test_of_many_lost_bodies_the_first_are_named_and_all_are_counted(tmp_path: Path) -> None:
-    store, evidence, blobs = await a_home(tmp_path, 12)
-    for blob in blobs:
-        blob.unlink()
-    finding = journal(store, evidence)
-    assert "12 have lost their bodies" in finding.detail
-    assert finding.detail.count("there is no evidence") == 5
-    assert finding.detail.endswith("; and 7 more")
-    await store.close()
+def test_views_that_cannot_be_used_lose_nothing() -> None:
+    finding = views_finding(3, 0, problem="file is not a database")
+    assert finding.state == "warning"
+    assert "Nothing is lost" in finding.mend
+    assert views_finding(3, 0, there=False).state == "ok"
 
 
-async def test_damage_in_a_line_is_raised_with_its_place() -> None:
-    def events() -> Iterator[EventEnvelope]:
-        yield from ()
-        raise CorruptJournalError("its checksum does not match", file="w000-000001.jsonl", line=2, byte=9)
-
-    with pytest.raises(CorruptJournalError, match="line 2, byte 9"):
-        checks.journal(events(), lambda _: None)
+def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
+    inspect_journal(tmp_path / "journal", EvidenceStore(tmp_path / "evidence", CountedClock()))
+    assert list(tmp_path.iterdir()) == []

@@ -92,8 +92,10 @@ async def test_health_shows_that_the_model_failed_and_that_it_answers_again(tmp_
         run = it.services.surface.commands.run
         assert "nothing failed" in (await run("/health", call(it))).text
         failed = await it.say()
-        row = (await run("/health", call(it))).text.splitlines()[1]
-        assert row.split()[:3] == ["model", "T0", "1"]
+        *parts, empty, row = (await run("/health", call(it))).text.splitlines()
+        assert [line.split("  ")[0] for line in parts] == ["journal", "views", "model server", "sandbox"]
+        assert parts[2].split()[2] == "failing"
+        assert (empty, row.split()[:4]) == ("", ["model", "T0", "1", "failure"])
         assert row.endswith("StreamBrokenError: the server went away")
         await it.say("again", failed.conversation_id)
         assert "healthy since" in (await run("/health", call(it))).text

@@ -20,7 +20,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from rune.bootstrap import Services
-from rune.errors import ServerError
+from rune.errors import LeaseHeldError, ServerError
 from rune.models.scripted import Answers, ScriptedTransport, breaks, says
 from rune.models.transport import ModelInfo, TextDelta
 from rune.surface.surface import Surface
@@ -28,6 +28,7 @@ from rune.tui.app import RuneApp
 from rune.tui.app_start import AppStart
 from rune.tui.widgets.completion import CompletionPopup
 from rune.tui.widgets.footer import Footer
+from rune.tui.widgets.transcript import TranscriptView
 from tests.tui.stage import Stage, opening_of
 
 NARROW, USUAL, LARGE = (40, 15), (80, 24), (160, 48)
@@ -316,3 +317,53 @@ def test_the_other_channel_says_that_it_has_news(shows: Shows) -> None:
         await at.until_shown("task•")
 
     assert shows(scene, (USUAL, DARK), [[gate, *says("The Elbe.")]])
+
+
+@in_looks((USUAL, DARK), (USUAL, LIGHT))
+def test_a_search_shows_where_the_words_are(shows: Shows, look: Look) -> None:
+    async def scene(at: Stage) -> None:
+        await at.say("to which sea does the Elbe go?")
+        await at.until_shown("North Sea.")
+        await at.idle()
+        await at.say("/search")
+        await at.until_shown("words to look for")
+        at.app.screen.query_one(Input).cursor_blink = False
+        await at.type("elbe")
+        await at.until_shown("The Elbe ends")
+        await at.pilot.press("down")
+
+    assert shows(scene, look, [says("The Elbe ends, after 1,094 km, in the North Sea.")])
+
+
+@in_looks((USUAL, DARK), (USUAL, LIGHT))
+def test_sessions_of_all_folders_name_their_folder_and_what_is_a_fork(shows: Shows, look: Look) -> None:
+    async def scene(at: Stage) -> None:
+        await at.say("to which sea does the Elbe go?")
+        await at.until_shown("North Sea.")
+        await at.idle()
+        await at.say("/fork")
+        await at.until_shown("is a fork of")
+        await at.say("/rename of the Elbe")
+        await at.until_shown("its title")
+        await at.say("/sessions")
+        await at.until_shown("Conversations of all")
+        await at.until_shown("fork")
+        at.app.screen.query_one(Input).cursor_blink = False
+        at.app.chat.query(TranscriptView).first().display = False  # ids are others in each run
+
+    assert shows(scene, look, [says("To the North Sea.")])
+
+
+@in_looks((USUAL, DARK), (USUAL, LIGHT))
+def test_what_another_rune_has_open_can_be_read_or_forked(shows: Shows, look: Look) -> None:
+    async def scene(at: Stage) -> None:
+        await at.say("to which sea does the Elbe go?")
+        await at.until_shown("North Sea.")
+        await at.idle()
+        at.talk.holder = LeaseHeldError(at.talk.conversation_id or "", pid=4711, since="2026-11-30T12:00:00.000Z")
+        at.talk.offers_fork = True
+        at.talk.keep("and the Oder?")
+        await at.pilot.press("f4", "f3")
+        await at.until_shown("f6")
+
+    assert shows(scene, look, [says("To the North Sea.")])

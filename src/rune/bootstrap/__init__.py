@@ -2,6 +2,7 @@
 
 from rune.bootstrap.assembly import build
 from rune.bootstrap.examination import examine
+from rune.bootstrap.mending import mend
 from rune.bootstrap.services import Services
 
-__all__ = ["Services", "build", "examine"]
+__all__ = ["Services", "build", "examine", "mend"]

@@ -1,9 +1,10 @@
 """Connects the parts of one process."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from rune.bootstrap.core import Core, open_core, reachable_transports
+from rune.bootstrap.core import VIEWS_VERSION, Core, open_core, reachable_transports
+from rune.bootstrap.examination import examine
 from rune.bootstrap.services import Services, SurfaceKind
 from rune.config.trust import TrustBook
 from rune.context.broker import ContextBroker
@@ -11,21 +12,34 @@ from rune.context.contributors import standard_contributors
 from rune.context.window import WindowBook
 from rune.errors import RuneError
 from rune.host.machine import available_memory
+from rune.host.paths import places_elsewhere, why_unwritable
 from rune.models.router import Router
 from rune.models.transport import ChatTransport
 from rune.observability.logs import setup_logging
+from rune.observability.retention import MEGABYTE, Retention
 from rune.store.intents import IntentRepository
+from rune.store.journal_tail import JournalTail
 from rune.store.turns import TurnRepository
+from rune.store.view_cursor import read_cursor
+from rune.store.view_pass import Progress
+from rune.store.views_copy import ViewsCopy
 from rune.surface.commands.command import Command
 from rune.surface.commands.context import ContextCommand
 from rune.surface.commands.conversation import DoneCommand, NewCommand
+from rune.surface.commands.doctor import DoctorCommand
+from rune.surface.commands.export import ExportCommand
+from rune.surface.commands.fork import ForkCommand
 from rune.surface.commands.health import HealthCommand
 from rune.surface.commands.model import ModelCommand
 from rune.surface.commands.registry import Commands
+from rune.surface.commands.rename import RenameCommand
 from rune.surface.commands.resume import ResumeCommand
+from rune.surface.commands.search import SearchCommand
+from rune.surface.commands.sessions import SessionsCommand
 from rune.surface.commands.trace import TraceCommand
 from rune.surface.commands.trust import TrustCommand
 from rune.surface.drafts import DraftBook
+from rune.surface.health_parts import HealthParts
 from rune.surface.preferences import Preferences
 from rune.surface.prompt_history import PromptHistory
 from rune.surface.surface import Surface
@@ -45,36 +59,25 @@ def build(
     *,
     surface_kind: SurfaceKind,
     transports: Sequence[ChatTransport] | None = None,
-    on_rebuild: Callable[[int], None] | None = None,
+    on_rebuild: Progress | None = None,
 ) -> Services:
     """Construct and connect everything on the home that `environ` names; nothing runs yet.
 
-    `transports` replaces what would be talked to; `on_rebuild` is told, on a thread, how many events a long
-    pass over the journal has taken in. Raises ConfigError, StorageError.
+    `transports` replaces what would be talked to; `on_rebuild` is told, on a thread, how far a long pass
+    over the journal is. Raises ConfigError, StorageError.
     """
     core = open_core(environ, read_only=surface_kind == "command", on_rebuild=on_rebuild)
     talked_to = tuple(reachable_transports(core.home, core.settings, environ) if transports is None else transports)
     router = Router(talked_to, local_only=core.settings.model.local_only, memory=available_memory())
     trust = FolderTrust(TrustBook(core.home.trust_file), core.ledger)
     operator = _operator(core, router, trust)
-    views = Views(
-        conversations=core.conversations,
-        turns=TurnRepository(core.engine),
-        traces=core.traces,
-        evidence=core.evidence,
-        leases=core.leases,
-        held_here=operator.holds,
-        health=core.health,
-        router=router,
-        local_only=core.settings.model.local_only,
-        recent_events=lambda types, limit: (event for _, event in core.engine.recent(types or None, limit)),
-    )
+    views = _views(core, router, operator)
     return Services(
         surface=Surface(
             settings=core.settings,
             operator=operator,
             views=views,
-            commands=Commands(_commands(core, operator, views, trust)),
+            commands=Commands(_commands(core, operator, views, trust, environ)),
             trust=trust,
             drafts=DraftBook(core.home.state, report=partial(_note, core, "drafts")),
             history=PromptHistory(core.home.state),
@@ -84,6 +87,8 @@ def build(
         store=core.store,
         evidence=core.evidence,
         engine=core.engine,
+        views_copy=ViewsCopy(core.home.views_file(VIEWS_VERSION), places_elsewhere(environ)),
+        why_unwritable=partial(why_unwritable, core.home.data_dir),
         ledger=core.ledger,
         recovery=TurnRecovery(
             leases=core.leases,
@@ -94,22 +99,62 @@ def build(
         ),
         transports=talked_to,
         health=core.health,
+        retention=Retention(core.home, core.settings.retention, core.clock, partial(_note, core)),
         session_id=core.ids.new_id("ses"),
         close_files=(
             core.trace_file.close,
-            setup_logging(core.home.logs, core.store.writer or "reader", core.masker.mask, health=core.health),
+            setup_logging(
+                core.home.logs,
+                core.store.writer or "reader",
+                core.masker.mask,
+                health=core.health,
+                limit=core.settings.retention.log_megabytes * MEGABYTE,
+                pieces=core.settings.retention.log_pieces,
+            ),
         ),
     )
 
 
-def _commands(core: Core, operator: RuneOperator, views: Views, trust: FolderTrust) -> list[Command]:
+def _views(core: Core, router: Router, operator: RuneOperator) -> Views:
+    return Views(
+        conversations=core.conversations,
+        turns=TurnRepository(core.engine),
+        traces=core.traces,
+        evidence=core.evidence,
+        leases=core.leases,
+        held_here=operator.holds,
+        health=core.health,
+        router=router,
+        local_only=core.settings.model.local_only,
+        recent_events=lambda types, limit: (event for _, event in core.engine.recent(types or None, limit)),
+        tail=lambda: JournalTail(core.store, core.home.journal),
+        caught_up=core.engine.caught_up,
+    )
+
+
+def _parts(core: Core, views: Views) -> HealthParts:
+    async def events() -> int:
+        return await core.engine.query(lambda connection: sum(at.seq for at in read_cursor(connection).values()))
+
+    return HealthParts(views, slot=lambda: core.store.writer, refusal=lambda: core.store.refusal, events=events)
+
+
+def _commands(
+    core: Core, operator: RuneOperator, views: Views, trust: FolderTrust, environ: Mapping[str, str]
+) -> list[Command]:
     return [
         ContextCommand(views),
         DoneCommand(operator),
-        HealthCommand(views),
+        ExportCommand(views),
+        ForkCommand(operator, views),
+        DoctorCommand(partial(examine, environ)),
+        HealthCommand(views, _parts(core, views), core.clock),
         ModelCommand(operator, views, configured=core.settings.model.name),
         NewCommand(operator),
+        RenameCommand(operator, views),
         ResumeCommand(views, core.clock),
+        SearchCommand(views, core.clock),
+        SessionsCommand(views, core.clock),
         TraceCommand(views),
         TrustCommand(trust),
     ]

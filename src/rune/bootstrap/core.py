@@ -7,12 +7,14 @@ from typing import Final
 
 import msgspec
 
+from rune.bootstrap.reading_mode import open_store
+from rune.bootstrap.upkeep import keep_before_change, report_repair, report_views
 from rune.config.load import config_values, load_settings
 from rune.config.settings import Settings
 from rune.errors import ConfigError
 from rune.host.clock import Clock, SystemClock
 from rune.host.ids import IdSource, UlidSource
-from rune.host.paths import Home, device_id, prepare, resolve_home
+from rune.host.paths import Home, prepare_to_read, resolve_home
 from rune.host.secrets import collect_secrets
 from rune.models.embedded import EmbeddedTransport, embedded_installed
 from rune.models.endpoint import ollama_base_url
@@ -22,6 +24,7 @@ from rune.models.scripted import ScriptedTransport
 from rune.models.transport import ChatTransport
 from rune.observability.health import SubsystemHealthRegistry
 from rune.observability.inference_trace import TraceFile
+from rune.observability.retention import MEGABYTE
 from rune.records.record import Record
 from rune.store.codec import decode_body
 from rune.store.conversation_views import ConversationViews
@@ -31,10 +34,13 @@ from rune.store.evidence_store import EvidenceStore
 from rune.store.intents import IntentViews
 from rune.store.leases import LeaseBook
 from rune.store.ledger import Ledger
+from rune.store.mending.backups import BackupBook
 from rune.store.projections import ProjectionEngine
+from rune.store.search import SearchViews
 from rune.store.tasks import TaskStateRepository, TaskViews
 from rune.store.traces import TraceRepository, TraceViews
 from rune.store.turns import TurnViews
+from rune.store.view_pass import Progress
 from rune.text.masking import Masker
 from rune.turn.failures import TurnFailures
 
@@ -81,33 +87,39 @@ class _LateSink:
             self.ledger.offer(event_type, body, partition=partition)
 
 
-def open_core(environ: Mapping[str, str], *, read_only: bool, on_rebuild: Callable[[int], None] | None) -> Core:
-    """Open the home for writing, or for reading only. Raises ConfigError, StorageError."""
+def open_core(environ: Mapping[str, str], *, read_only: bool, on_rebuild: Progress | None) -> Core:
+    """Open the home for writing; for reading only where that is what is wanted (`read_only`) or all that is possible,
+    as the `refusal` of its store then says. Raises ConfigError, StorageError.
+    """
     clock = SystemClock()
     ids = UlidSource(clock)
     home = resolve_home(environ)
-    prepare(home)
+    refusal = prepare_to_read(home)
     settings, unusable = read_settings(home, lenient=read_only)
     masker = Masker(collect_secrets(environ, config_values(settings)))
     sink = _LateSink()
     health = SubsystemHealthRegistry(clock, sink, masker=masker.mask)
     if unusable is not None:
         health.record_failure("config", unusable, 1)
+    if refusal is None and not read_only:
+        refusal = keep_before_change(BackupBook(home, clock), VIEWS_VERSION, health)
     evidence = EvidenceStore(home.evidence, clock)
     engine: ProjectionEngine | None = None
-    store = DurableEventStore.open(
-        home.journal,
+    store = open_store(
+        home,
         clock=clock,
         ids=ids,
-        device_id=device_id(home, ids),
         evidence=evidence,
         # The views know which ids are stored; they are opened after the journal that they follow.
         lookup=lambda event_id: engine.lookup(event_id) if engine else None,
         read_only=read_only,
+        refusal=refusal,
     )
-    engine = open_engine(home, store, evidence, lambda error: _note(health, "views", error), on_rebuild)
+    report_repair(health, store.repair)
+    engine = open_engine(home, store, evidence, partial(report_views, health), on_rebuild)
     ledger = Ledger(store, engine, clock, ids, report=lambda subsystem, error: _note(health, subsystem, error))
-    sink.ledger = ledger
+    if store.refusal is None:
+        sink.ledger = ledger
     return Core(
         home=home,
         settings=settings,
@@ -117,14 +129,19 @@ def open_core(environ: Mapping[str, str], *, read_only: bool, on_rebuild: Callab
         health=health,
         failures=TurnFailures(health.record_failure, health.record_success),
         evidence=evidence,
-        leases=LeaseBook(home.leases, clock),
+        leases=LeaseBook(home.leases, clock, refusal=lambda: store.refusal),
         store=store,
         engine=engine,
         ledger=ledger,
         conversations=ConversationStateRepository(ledger, engine),
         tasks=TaskStateRepository(ledger, engine, clock, ids),
         traces=TraceRepository(engine),
-        trace_file=TraceFile(home.state, store.writer or "reader"),
+        trace_file=TraceFile(
+            home.state,
+            store.writer or "reader",
+            limit=settings.retention.log_megabytes * MEGABYTE,
+            pieces=settings.retention.log_pieces,
+        ),
     )
 
 
@@ -143,10 +160,10 @@ def open_engine(
     store: DurableEventStore,
     evidence: EvidenceStore,
     report: Callable[[Exception], None],
-    on_progress: Callable[[int], None] | None,
+    on_progress: Progress | None,
 ) -> ProjectionEngine:
     """Return the views of a journal; they follow it when they are first asked."""
-    projections = (ConversationViews(), TaskViews(), TurnViews(), TraceViews(), IntentViews())
+    projections = (ConversationViews(), TaskViews(), TurnViews(), TraceViews(), IntentViews(), SearchViews())
     decode = partial(decode_body, evidence=evidence)
     return ProjectionEngine(home.views_file(VIEWS_VERSION), store, decode, projections, report, on_progress=on_progress)
 

@@ -1,47 +1,45 @@
-"""What `rune doctor` checks, set up so that it works when nothing else does."""
+"""What `rune doctor` checks, set up so that it works when nothing else does, and changes nothing."""
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
-from rune.bootstrap.core import open_engine, reachable_transports, read_settings
+from rune.bootstrap.core import VIEWS_VERSION, reachable_transports, read_settings
 from rune.config.trust import TrustBook
 from rune.errors import RuneError
-from rune.host.clock import SystemClock
-from rune.host.ids import UlidSource
+from rune.host.clock import Clock, SystemClock
 from rune.host.machine import available_memory
-from rune.host.paths import resolve_home
+from rune.host.paths import Home, resolve_home
 from rune.models.embedded import embedded_installed
 from rune.models.model_file import embedded_model_path
 from rune.models.router import Router
-from rune.store.codec import verify_body
-from rune.store.durable_store import DurableEventStore
+from rune.observability.retention import Retention
+from rune.records.ids import is_id
+from rune.records.session import LeaseHolder
 from rune.store.evidence_store import EvidenceStore
-from rune.surface import checks
+from rune.store.leases import LeaseBook
+from rune.store.mending.backups import BackupBook
+from rune.store.mending.evidence_inspection import inspect_evidence
+from rune.store.mending.journal_inspection import JournalState, inspect_journal
+from rune.store.mending.views_inspection import inspect_views
+from rune.surface import checks, home_checks, journal_checks
 from rune.surface.doctor import Check, Finding
 
+DAY_MS: Final = 24 * 60 * 60 * 1000
+_TOLD_AFTER_SECONDS: Final = 1.0
 
-def examine(environ: Mapping[str, str]) -> list[Check]:
-    """Return the checks of `rune doctor`: each opens only what it looks at, so that they work when `build` does not."""
-    home = resolve_home(environ)
-    clock = SystemClock()
-    evidence = EvidenceStore(home.evidence, clock)
 
-    def store() -> DurableEventStore:
-        return DurableEventStore.open(
-            home.journal, clock=clock, ids=UlidSource(clock), device_id="", evidence=evidence, read_only=True
-        )
+def examine(environ: Mapping[str, str], *, told: Callable[[str], None] = lambda _: None) -> list[Check]:
+    """Return the checks of `rune doctor`: each opens only what it looks at, so that they work when `build` does not.
 
-    def caught_up() -> int:
-        engine = open_engine(home, store(), evidence, lambda _: None, None)
-        try:
-            return engine.catch_up().applied
-        finally:
-            engine.close()
-
-    def journal() -> Finding:
-        return checks.journal((event for _, event in store().read({})), lambda event: verify_body(event, evidence))
-
+    `told` is called, on a thread and at most once a second, with how far a long one is.
+    """
+    home, clock = resolve_home(environ), SystemClock()
     settings, _ = read_settings(home, lenient=True)  # the check `config` says what is wrong with it
+    stored = _Stored(home, clock, told)
+    retention = Retention(home, settings.retention, clock, lambda _subsystem, _error: None)
+    book = BackupBook(home, clock)
 
     def stand_in() -> Finding:
         named = embedded_model_path(home.models, environ, settings.model.embedded_model)
@@ -56,10 +54,69 @@ def examine(environ: Mapping[str, str]) -> list[Check]:
     return [
         checks.blocking("environment", checks.environment),
         checks.blocking("config", lambda: checks.config(home.config_file)),
-        checks.blocking("home", lambda: checks.places(home)),
-        checks.blocking("journal", journal),
-        checks.blocking("views", lambda: checks.views(caught_up)),
+        checks.blocking("home", lambda: home_checks.places(home)),
+        checks.blocking("permissions", lambda: home_checks.permissions(home)),
+        checks.blocking("locks", lambda: home_checks.locks(home)),
+        *stored.checks(),
+        checks.blocking("retention", lambda: home_checks.retention(retention.sizes(), settings.retention)),
+        checks.blocking("backups", lambda: home_checks.backups(book.kept(), len(book.unfinished()), clock.now_ms())),
         checks.blocking("trust", lambda: checks.trust(TrustBook(home.trust_file), Path.cwd())),
         *models,
         checks.blocking("stand-in", stand_in),
     ]
+
+
+class _Stored:
+    """The checks of what is stored: one pass over the journal feeds all of them."""
+
+    def __init__(self, home: Home, clock: Clock, told: Callable[[str], None]) -> None:
+        self._home = home
+        self._clock = clock
+        self._told = told
+        self._last_told = clock.monotonic()
+        self._evidence = EvidenceStore(home.evidence, clock)
+        self._leases = LeaseBook(home.leases, clock)
+
+    def checks(self) -> list[Check]:
+        """Return them in the order in which they are run."""
+        return [
+            checks.blocking("journal", lambda: journal_checks.journal(self._state, self._clock.now_ms())),
+            checks.blocking("evidence", self._look_at_evidence),
+            checks.blocking("erasing", lambda: journal_checks.erasing(self._state)),
+            checks.blocking("views", self._look_at_views),
+            checks.blocking("leases", lambda: home_checks.leases(self._home, self._leases, self._clock.now_ms())),
+            checks.blocking("turns", lambda: journal_checks.turns(self._state, self._holder)),
+            checks.blocking("clock", lambda: journal_checks.clock(self._state, self._clock.now_ms())),
+        ]
+
+    @functools.cached_property
+    def _state(self) -> JournalState:
+        return inspect_journal(
+            self._home.journal, self._evidence, lambda events: self._tell(f"reading the journal, {events:,} events")
+        )
+
+    def _look_at_evidence(self) -> Finding:
+        named = self._state.named
+        found = inspect_evidence(
+            self._home.evidence,
+            self._evidence,
+            named,
+            before_ms=self._clock.now_ms() - DAY_MS,
+            told=lambda done, whole: self._tell(f"verifying evidence, {done:,} of {whole:,} blobs"),
+        )
+        return journal_checks.evidence(found, named)
+
+    def _look_at_views(self) -> Finding:
+        path = self._home.views_file(VIEWS_VERSION)
+        others = self._home.data_dir.glob("views-*.db") if self._home.data_dir.is_dir() else ()
+        older = {other.name: other.lstat().st_size for other in others if other != path}
+        return journal_checks.views(inspect_views(path), path, self._state, older)
+
+    def _holder(self, conversation_id: str) -> LeaseHolder | None:
+        return self._leases.holder(conversation_id) if is_id(conversation_id, "cnv") else None
+
+    def _tell(self, text: str) -> None:
+        now = self._clock.monotonic()
+        if now - self._last_told >= _TOLD_AFTER_SECONDS:
+            self._last_told = now
+            self._told(text)

@@ -12,6 +12,7 @@ from rune.cli.endings import Endings, stderr_on_screen
 from rune.cli.exit_codes import ExitCode
 from rune.cli.first_frame import FirstFrame
 from rune.cli.output import Output
+from rune.cli.signals import HeldBack
 
 if TYPE_CHECKING:
     from rune.surface.surface import Surface
@@ -76,8 +77,9 @@ def run_app(start: "AppStart", build: Build, frame: FirstFrame, output: Output) 
     `build` is called once the app stands. Raises what ended the app when that was an error; the terminal is
     then as it was.
     """
-    # The larger part of the time until the app stands; here, a signal still interrupts it.
-    from rune.tui.app import RuneApp
+    # The larger part of the time until the app stands.
+    with HeldBack():
+        from rune.tui.app import RuneApp
 
     def lost() -> None:
         try:

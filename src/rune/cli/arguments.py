@@ -74,16 +74,7 @@ def _parser() -> _Parser:
 def _add_commands(root: _Parser) -> None:
     commands = root.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
-    sessions = commands.add_parser("sessions", help="list conversations, or show one").add_subparsers(
-        dest="action", required=True, metavar="ACTION"
-    )
-    listing = sessions.add_parser("list", help="the newest first")
-    listing.add_argument("--all", action="store_true", help="of every folder, not only this one")
-    listing.add_argument("--limit", type=_number(1, 100_000), default=20, metavar="N", help="at most N (1 to 100,000)")
-    listing.add_argument("--json", action="store_true")
-    showing = sessions.add_parser("show", help="its messages")
-    showing.add_argument("id")
-    showing.add_argument("--json", action="store_true")
+    _add_sessions(commands.add_parser("sessions", help="list, show, search, export, fork conversations ..."))
 
     trace = commands.add_parser("trace", help="what the model saw")
     trace.add_argument(
@@ -95,7 +86,8 @@ def _add_commands(root: _Parser) -> None:
     events = commands.add_parser("events", help="what happened, from the journal")
     events.add_argument("--type", action="append", default=[], metavar="NAME", help="only these; may be given again")
     events.add_argument("--limit", type=_number(1, 100_000), default=50, metavar="N", help="at most N (1 to 100,000)")
-    events.add_argument("--json", action="store_true")
+    events.add_argument("-f", "--follow", action="store_true", help="go on with what happens from now on, until Ctrl-C")
+    events.add_argument("--json", action="store_true", help="one JSON object a line")
 
     models = commands.add_parser("models", help="models that can be used").add_subparsers(
         dest="action", required=True, metavar="ACTION"
@@ -105,9 +97,60 @@ def _add_commands(root: _Parser) -> None:
 
     doctor = commands.add_parser("doctor", help="check each part for real")
     doctor.add_argument("--json", action="store_true")
+    doctor.add_argument("--mend", action="store_true", help="also mend what can be mended; damage is kept beside it")
+
+    _add_erase(commands.add_parser("erase", help="erase messages or whole conversations for good"))
+    _add_import(commands.add_parser("import", help="bring in what an earlier version kept"))
 
     canary = commands.add_parser("canary", help="check Rune's claims on this machine")
     canary.add_argument("name", nargs="?", help="only this one")
+
+
+def _add_sessions(parser: argparse.ArgumentParser) -> None:
+    sessions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = sessions.add_parser("list", help="the newest first")
+    listing.add_argument("--all", action="store_true", help="of every folder, not only this one")
+    listing.add_argument("--hidden", action="store_true", help="also those that were hidden")
+    listing.add_argument("--limit", type=_number(1, 100_000), default=20, metavar="N", help="at most N (1 to 100,000)")
+    listing.add_argument("--json", action="store_true")
+    showing = sessions.add_parser("show", help="its messages")
+    showing.add_argument("id")
+    showing.add_argument("--json", action="store_true")
+    searching = sessions.add_parser("search", help="find messages in all past conversations")
+    searching.add_argument("text", nargs="+", help='words that all occur; "quoted words" occur together')
+    searching.add_argument("--here", action="store_true", help="only conversations of this folder")
+    searching.add_argument("--limit", type=_number(1, 1_000), default=20, metavar="N", help="at most N (1 to 1,000)")
+    searching.add_argument("--json", action="store_true")
+    exporting = sessions.add_parser("export", help="write it as Markdown or JSON")
+    exporting.add_argument("id")
+    exporting.add_argument("--format", choices=("markdown", "json"), default="markdown")
+    exporting.add_argument("-o", "--output", metavar="FILE", help="into this new file instead of stdout")
+    renaming = sessions.add_parser("rename", help="give it another title")
+    renaming.add_argument("id")
+    renaming.add_argument("title")
+    forking = sessions.add_parser("fork", help="branch off a conversation; the original stays as it is")
+    forking.add_argument("id")
+    forking.add_argument("--at", metavar="MESSAGE", help="the last message that both have; without it the newest")
+    for name, help_text in (("hide", "list it no longer; nothing is deleted"), ("unhide", "list it again")):
+        sessions.add_parser(name, help=help_text).add_argument("id")
+
+
+def _add_erase(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", nargs="+", help="a conversation (cnv_...), a message (msg_...) or an event (evt_...)")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true")
+
+
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    kinds = parser.add_subparsers(dest="action", required=True, metavar="KIND")
+    for name, help_text in (
+        ("events", "an older journal, JSON lines"),
+        ("operator", "a JSON list of tasks"),
+        ("pins", "an SQLite file with a wing of pins"),
+    ):
+        kind = kinds.add_parser(name, help=help_text)
+        kind.add_argument("file")
+        kind.add_argument("--json", action="store_true")
 
 
 def _number(least: int, most: int) -> Callable[[str], int]:

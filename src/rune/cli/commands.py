@@ -1,34 +1,24 @@
-"""The subcommands that read."""
+"""The subcommands; what is larger than a few lines has a module of its own."""
 
 import argparse
-import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 import msgspec
 
+from rune.cli.events import follow_events, show_events
 from rune.cli.exit_codes import ExitCode
 from rune.cli.output import Output
+from rune.cli.sessions import run_sessions
 from rune.errors import UsageError
+from rune.host.clock import SystemClock
 from rune.host.paths import prepare, resolve_home
 from rune.models.model_file import fetch_embedded as fetch_model
-from rune.records.envelope import EventEnvelope
 from rune.records.events import EVENT_KINDS
-from rune.surface.doctor import Check, report
-from rune.surface.doctor import examine as run_checks
 from rune.surface.results import table
 from rune.surface.surface import Surface
 from rune.surface.trace_text import trace_list
-
-PREVIEW = 160
-
-
-def doctor(checks: Sequence[Check], output: Output, *, as_json: bool) -> ExitCode:
-    """Run the checks; exit code 1 when anything is broken."""
-    result = report(asyncio.run(run_checks(checks)))
-    output.line(json.dumps(result.data) if as_json else result.text)
-    return ExitCode.DONE if result.ok else ExitCode.FAILED
 
 
 def fetch_embedded(output: Output, environ: Mapping[str, str]) -> ExitCode:
@@ -51,53 +41,17 @@ def check_types(names: Sequence[str]) -> None:
 async def show(surface: Surface, options: argparse.Namespace, output: Output, folder: Callable[[], str]) -> ExitCode:
     """Run `sessions`, `trace`, `events` or `models list`; only some look at the current folder."""
     match options.command, getattr(options, "action", None):
-        case "sessions", "list":
-            await _sessions(surface, output, None if options.all else folder(), options)
         case "sessions", _:
-            await _session(surface, output, options)
+            await run_sessions(surface, options, output, folder, SystemClock().now_ms())
         case "trace", _:
             return await _trace(surface, output, options)
+        case "events", _ if options.follow:
+            return await follow_events(surface, options, output)
         case "events", _:
-            _events(surface, output, options)
+            show_events(surface, options, output)
         case _:
             await _models(surface, output, as_json=options.json)
     return ExitCode.DONE
-
-
-async def _sessions(surface: Surface, output: Output, folder: str | None, options: argparse.Namespace) -> None:
-    found = await surface.views.conversations(folder=folder, limit=options.limit)
-    if options.json:
-        output.line(_json([msgspec.to_builtins(row) for row in found]))
-    elif not found:
-        output.line(
-            "no conversation in this folder yet (--all shows those of other folders)"
-            if folder
-            else "no conversation yet"
-        )
-    else:
-        rows = [
-            (row.record.id, row.last_active, str(row.messages), row.record.model or "-", row.record.title or "(empty)")
-            for row in found
-        ]
-        output.line(table(rows, ("conversation", "last", "messages", "model", "title")))
-
-
-async def _session(surface: Surface, output: Output, options: argparse.Namespace) -> None:
-    conversation_id = await surface.views.resolve(options.id)
-    messages = await surface.views.transcript(conversation_id)
-    if options.json:
-        output.line(_json([msgspec.to_builtins(message) for message in messages]))
-        return
-    ends = await surface.views.ends(conversation_id)
-    answered = {message.turn_id for message in messages if message.role == "assistant"}
-    for message in messages:
-        broken = "" if message.complete else "  [cut off]"
-        output.line(f"{message.ts}  {'you' if message.role == 'user' else message.model or message.role}{broken}")
-        output.line(message.content + "\n")
-        if message.role == "user" and message.turn_id not in answered:
-            end = ends.get(message.turn_id)
-            how = end.reason.value if end is not None and end.reason is not None else "the turn is running"
-            output.line(f"[no answer: {how}]\n")
 
 
 async def _trace(surface: Surface, output: Output, options: argparse.Namespace) -> ExitCode:
@@ -119,23 +73,6 @@ async def _trace(surface: Surface, output: Output, options: argparse.Namespace) 
             verdict = "rebuilt byte for byte" if prompt.matches else "DOES NOT MATCH: " + "; ".join(prompt.problems)
             output.note(f"rune: {verdict}")
     return ExitCode.DONE if whole else ExitCode.FAILED
-
-
-def _events(surface: Surface, output: Output, options: argparse.Namespace) -> None:
-    for envelope in surface.views.events(types=options.type, limit=options.limit):
-        output.line(_event_json(envelope) if options.json else _event_line(envelope))
-
-
-def _event_line(envelope: EventEnvelope) -> str:
-    body = bytes(envelope.body).decode("ascii", errors="backslashreplace")
-    short = body if len(body) <= PREVIEW else body[: PREVIEW - 3] + "..."
-    where = envelope.partition_key if not envelope.pseq else f"{envelope.partition_key} #{envelope.pseq}"
-    return f"{envelope.timestamp}  {envelope.event_type:<22}  {envelope.actor_id:<8}  {where}  {short}"
-
-
-def _event_json(envelope: EventEnvelope) -> str:
-    fields = {name: getattr(envelope, name) for name in envelope.__struct_fields__ if name != "body"}
-    return _json({**fields, "body": json.loads(bytes(envelope.body))})
 
 
 async def _models(surface: Surface, output: Output, *, as_json: bool) -> None:

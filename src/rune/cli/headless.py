@@ -13,6 +13,7 @@ from rune.cli.output import Output, StdoutLostError
 from rune.errors import LeaseHeldError, RuneError
 from rune.records.messages import Channel, Provenance
 from rune.surface.commands.command import CommandCall
+from rune.surface.reading_mode import not_sent, notice
 from rune.surface.stream_json import error_line, error_object, event_line, result_object
 from rune.surface.surface import Surface
 from rune.turn.events import Notice, Progress, TextDelta, TurnClosed, TurnEvent, TurnOpened
@@ -92,6 +93,8 @@ class _Continued:
 
 
 async def _run_command(surface: Surface, request: HeadlessRequest, output: Output) -> ExitCode:
+    if surface.reading_only is not None:
+        output.note(f"rune: {notice(surface.reading_only)}")
     conversation_id = await _Continued(surface, request, output).find()
     if conversation_id is None:  # a command is about what is there: the newest conversation here
         conversation_id, _ = await surface.views.latest_free(request.folder, request.channel)
@@ -100,6 +103,8 @@ async def _run_command(surface: Surface, request: HeadlessRequest, output: Outpu
     if result.model is not None and conversation_id is None:
         output.note("rune: there is no conversation here that could keep it; begin one with `-m`")
     output.line(result.text if request.output_format == "text" else _command_json(result.data))
+    if result.opens is not None:
+        output.note(f"rune: go on with it by `rune -r {result.opens}`")
     return ExitCode.DONE if result.ok else ExitCode.FAILED
 
 
@@ -110,6 +115,8 @@ def _command_json(data: dict[str, object]) -> str:
 
 
 async def _answer(surface: Surface, request: HeadlessRequest, output: Output, interrupts: Interrupts) -> ExitCode:
+    if surface.reading_only is not None:
+        raise not_sent(surface.reading_only)
     continued = _Continued(surface, request, output)
     while True:
         conversation_id = await continued.find()

@@ -5,6 +5,7 @@ import asyncio
 import os
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,7 @@ from rune.version import __version__
 
 if TYPE_CHECKING:
     from rune.bootstrap import Services
-
-REBUILD_NOTED = 5_000
+    from rune.store.view_pass import Pass
 
 
 def run(arguments: Sequence[str], closed: frozenset[int], frame: FirstFrame) -> int:
@@ -111,9 +111,10 @@ def _app(options: argparse.Namespace, output: Output, frame: FirstFrame) -> Exit
 
     def build(told: Callable[[str], None]) -> "Services":
         from rune.bootstrap import build
+        from rune.cli.rebuild_progress import opening_line
 
-        def rebuilding(events: int) -> None:
-            told(f"reading the journal anew, {events:,} events so far")
+        def rebuilding(done: "Pass") -> None:
+            told(opening_line(done))
 
         return build(os.environ, surface_kind="app", on_rebuild=rebuilding)
 
@@ -172,9 +173,35 @@ def _command(options: argparse.Namespace, output: Output, interrupts: Interrupts
 
             return ExitCode.DONE if run_canaries(options.name, output.line) else ExitCode.FAILED
         case "doctor":
-            from rune.bootstrap import examine
+            from rune.bootstrap import examine, mend
+            from rune.cli.doctor import run_doctor
 
-            return commands.doctor(examine(os.environ), output, as_json=options.json)
+            return run_doctor(
+                lambda told: examine(os.environ, told=told),
+                partial(mend, os.environ) if options.mend else None,
+                output,
+                as_json=options.json,
+            )
+        case "erase":
+            from rune.bootstrap.erasing import open_erasure
+            from rune.cli.erasing import erase
+            from rune.cli.rebuild_progress import RebuildProgress
+
+            progress = RebuildProgress(output, os.environ)
+            try:
+                return erase(open_erasure(os.environ, on_rebuild=progress), options, output)
+            finally:
+                progress.end()
+        case "import":
+            from rune.bootstrap.importing import open_import
+            from rune.cli.importing import run_import
+            from rune.cli.rebuild_progress import RebuildProgress
+
+            rebuilding = RebuildProgress(output, os.environ)
+            try:
+                return run_import(lambda: open_import(os.environ, on_rebuild=rebuilding), options, output, interrupts)
+            finally:
+                rebuilding.end()
         case "models" if options.action == "fetch-embedded":
             return commands.fetch_embedded(output, os.environ)
         case "events":
@@ -182,13 +209,29 @@ def _command(options: argparse.Namespace, output: Output, interrupts: Interrupts
         case _:
             pass
     from rune.bootstrap import Services
+    from rune.cli.sessions import WRITING
 
     async def show(services: Services) -> ExitCode:
-        for row in services.health.snapshot():
-            output.note(f"rune: {row.subsystem}: {row.last_error}")
+        _note_health(services, output)
         return await commands.show(services.surface, options, output, _here)
 
-    return _with_services(show, "command", interrupts, output)
+    writes = options.command == "sessions" and options.action in WRITING
+    return _with_services(show, "headless" if writes else "command", interrupts, output)
+
+
+def _note_health(services: "Services", output: Output) -> None:
+    """Say what is wrong: where nothing can be written, why, and of what follows from that nothing."""
+    from rune.surface.reading_mode import notice
+
+    why = services.surface.reading_only
+    if why is not None:
+        output.note(f"rune: {notice(why)}")
+    for row in services.health.snapshot():
+        for recovery in row.recovered:
+            output.note(f"rune: {row.subsystem}: {recovery.what}")
+        follows = why is not None and (row.subsystem == "journal" or row.tier == 2)  # noqa: PLR2004  # T2 is its name
+        if row.failures and not follows:
+            output.note(f"rune: {row.subsystem}: {row.last_error}")
 
 
 def _as_text(argument: str) -> str:
@@ -209,10 +252,9 @@ def _with_services(
     work: Callable[..., Awaitable[ExitCode]], kind: str, interrupts: Interrupts, output: Output
 ) -> ExitCode:
     from rune.bootstrap import Services, build
+    from rune.cli.rebuild_progress import RebuildProgress
 
-    def rebuilding(events: int) -> None:
-        if events % REBUILD_NOTED < REBUILD_NOTED // 10:
-            output.note(f"rune: reading the journal anew, {events:,} events so far ...")
+    rebuilding = RebuildProgress(output, os.environ)
 
     async def main() -> ExitCode:
         services: Services | None = None
@@ -221,9 +263,11 @@ def _with_services(
                 surface_kind = "headless" if kind == "headless" else "command"
                 services = build(os.environ, surface_kind=surface_kind, on_rebuild=rebuilding)
                 await services.start()
+                rebuilding.end()
                 return await work(services)
         finally:
             if services is not None:
                 await services.close()
+            rebuilding.end()
 
     return asyncio.run(main())

@@ -1,10 +1,15 @@
 """The two streams of a command. Every byte that reaches a terminal has gone through `safe_text`."""
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Final
 
+from rune.cli.descriptors import STDERR
 from rune.cli.streams import Stream, StreamClosedError
 from rune.text.safe_text import SafeStream, safe_text
+
+_COLUMNS: Final = 80
 
 
 class StdoutLostError(Exception):
@@ -33,6 +38,7 @@ class Output:
         self._err = err
         self._stream = SafeStream()
         self._last = ""
+        self._status = ""
 
     @property
     def out_is_terminal(self) -> bool:
@@ -44,10 +50,28 @@ class Output:
         """Whether a person sees stderr as it comes."""
         return self._err.is_terminal
 
+    @property
+    def err_columns(self) -> int:
+        """How many cells a line of the terminal behind stderr has."""
+        try:
+            return os.get_terminal_size(STDERR).columns or _COLUMNS
+        except OSError:
+            return _COLUMNS
+
     def check(self) -> None:
         """Raise StdoutLostError when stdout takes nothing any more."""
         if self._out.lost is not None:
             raise StdoutLostError(self._out.lost)
+
+    def check_reader(self) -> None:
+        """Raise StdoutLostError when nobody will read stdout any more, although nothing was written since."""
+        self._out.look()
+        self.check()
+
+    @property
+    def unread(self) -> int:
+        """How many bytes wait for the reader of stdout."""
+        return self._out.unwritten
 
     @contextmanager
     def when_lost(self, tell: Callable[[], None]) -> Generator[None]:
@@ -80,8 +104,19 @@ class Output:
 
     def note(self, text: str) -> None:
         """Write one line to stderr, whatever line breaks foreign text brings along."""
+        self.status("")
         line = " ".join(text.splitlines())
         self._err.write(_encoded((safe_text(line) if self._err.is_terminal else line) + "\n"))
+
+    def status(self, text: str) -> None:
+        """Show a line on the terminal behind stderr until the next one, which takes its place; "" wipes it.
+
+        It must fit into `err_columns`, and hold no foreign text.
+        """
+        if self._err.is_terminal and text != self._status:
+            over = " " * (len(self._status) - len(text))
+            self._err.write(_encoded(f"\r{text}{over}" if text else f"\r{over}\r"))
+            self._status = text
 
     def problem(self, message: str, hint: str = "") -> None:
         """Write what went wrong and what to do to stderr."""
@@ -91,6 +126,7 @@ class Output:
 
     def _write(self, text: str) -> None:
         self.check()
+        self.status("")
         self._out.write(_encoded(text))
         self._last = text
 

@@ -20,3 +20,17 @@ def ignore_signals() -> None:
     """Ignore them in the last moments, when everything is done and the interpreter lets itself go."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+
+
+class HeldBack:
+    """Lets the signals wait while modules are imported: raised in there, KeyboardInterrupt may be lost in C code that
+    makes another exception of it, or leave half a module behind.
+    """
+
+    def __enter__(self) -> None:
+        """Begin to hold them back."""
+        self._before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
+    def __exit__(self, *_: object) -> None:
+        """Let them through; one that came meanwhile raises now."""
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._before)

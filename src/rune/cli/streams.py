@@ -4,7 +4,9 @@ A turn runs on the event loop, and so do the signals that stop it; a reader that
 neither. What is written waits in memory, in order, until its reader takes it or is given up.
 """
 
+import errno
 import os
+import select
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -20,15 +22,20 @@ PATIENCE_SECONDS = 0.7
 
 class Stream(Protocol):
     """Where bytes go. `lost` says why they no longer arrive; what is written then is dropped, and `on_lost` is
-    called once when that begins, on whatever thread notices.
+    called once when that begins, on whatever thread notices. `unwritten` counts the bytes that nobody has taken.
     """
 
     is_terminal: bool
     lost: OSError | None
     on_lost: Callable[[], None] | None
+    unwritten: int
 
     def write(self, data: bytes) -> None:
         """Take bytes; never waits, never raises."""
+        ...
+
+    def look(self) -> None:
+        """Notice a reader that went away while nothing was written."""
         ...
 
 
@@ -117,6 +124,14 @@ class StandardStream:
         """Take bytes; never waits, never raises."""
         if not self.is_over:
             self._writer.append(self, data)
+
+    def look(self) -> None:
+        """Notice a reader that went away while nothing was written: a pipe says so when it is asked."""
+        if not self.is_over:
+            asked = select.poll()
+            asked.register(self.descriptor, 0)
+            if any(state & select.POLLERR for _, state in asked.poll(0)):
+                self.lose(BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)))
 
     def lose(self, failure: OSError) -> None:
         """Note that nothing arrives any more, and why."""

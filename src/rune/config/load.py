@@ -41,6 +41,12 @@ RANGES: dict[str, Range] = {
     "model.token_timeout": Range(above=0),
     "context.max_context": Range(least=2048, most=1_048_576),
     "turn.iteration_budget": Range(least=1, most=200),
+    "retention.undo_days": Range(least=1, most=3650),
+    "retention.undo_megabytes": Range(least=1, most=1_000_000),
+    "retention.log_megabytes": Range(least=1, most=1000),
+    # One piece alone could not be shortened without losing all of it.
+    "retention.log_pieces": Range(least=2, most=20),
+    "retention.log_days": Range(least=1, most=3650),
 }
 
 

@@ -28,9 +28,23 @@ class TurnSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     iteration_budget: int = 24
 
 
+class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`retention:` in config.yaml. What undoes changes to files goes after `undo_days`, and the oldest of it when it
+    is more than `undo_megabytes`. A log has `log_pieces` files of `log_megabytes`; logs and traces of a place in the
+    journal that nobody writes any more go after `log_days`. The journal itself is never shortened.
+    """
+
+    undo_days: int = 30
+    undo_megabytes: int = 500
+    log_megabytes: int = 10
+    log_pieces: int = 3
+    log_days: int = 90
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of config.yaml."""
 
     model: ModelSettings = ModelSettings()
     context: ContextSettings = ContextSettings()
     turn: TurnSettings = TurnSettings()
+    retention: RetentionSettings = RetentionSettings()

@@ -69,6 +69,32 @@ def replace_file(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
+def create_whole(path: Path, data: bytes) -> None:
+    """Make a new file (0600) with this content, whole or not at all, durable on return.
+
+    Raises FileExistsError when anything has that name, a broken link too, and other OSErrors.
+    """
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    descriptor = create_private(temporary)
+    try:
+        try:
+            write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        try:
+            os.link(temporary, path, follow_symlinks=False)
+        except FileExistsError:
+            raise
+        except OSError:
+            # A file system without hard links: the name is taken first, so that nothing is ever overwritten.
+            os.close(create_private(path))
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
 class LockedFile:
     """A file whose `flock` this object holds until `release`. Made by `lock_file`.
 

@@ -4,9 +4,11 @@
 Storage). Nothing here is created before `prepare`.
 """
 
+import errno
 import json
 import os
 import re
+import secrets
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -16,7 +18,7 @@ from typing import Any
 import msgspec
 
 from rune.errors import InvalidRecordError, StorageUnavailableError
-from rune.host.files import replace_file
+from rune.host.files import create_private, replace_file, write_all
 from rune.host.ids import IdSource
 from rune.host.small_files import locked, read_bounded
 
@@ -26,6 +28,10 @@ _DEVICE_FILE_LIMIT = 4096
 _RUNTIME_DIR_LIMIT = 72
 # What `storable_path` writes for a byte that is not UTF-8, and for a `%` that would be read as one.
 _ESCAPE = re.compile("%(25|[89A-F][0-9A-F])")
+# More than a note in a lock file takes.
+_PROBE_BYTES = 16 * 1024
+# After these nothing can be written there, and what is there can still be read.
+_ONLY_READ = frozenset({errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM})
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 
 
@@ -78,6 +84,16 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
         """The folder of small state and conveniences."""
         return self.state_dir / "state"
 
+    @property
+    def undo(self) -> Path:
+        """The folder of what files were before tools changed them; made by whoever first keeps something there."""
+        return self.data_dir / "undo"
+
+    @property
+    def backups(self) -> Path:
+        """The folder of copies from before a change of schema; made with the first of them."""
+        return self.data_dir / "backups"
+
     def views_file(self, schema_version: int) -> Path:
         """Return the database of the views, whose name carries their schema's version."""
         return self.data_dir / f"views-{schema_version}.db"
@@ -109,10 +125,61 @@ def prepare(home: Home) -> None:
     that is a symbolic link or a file, belongs to another user, may be written by others, or cannot be
     written by this one. What is there is never changed.
     """
+    if (why := prepare_to_read(home)) is not None:
+        raise why
+
+
+def prepare_to_read(home: Home) -> StorageUnavailableError | None:
+    """Do what `prepare` does. Where there is a journal to read and all that is wrong is that something cannot be
+    written (a disk that is full or read-only, a missing permission), return why; raise everything else as `prepare`.
+    """
     bases = (home.config_dir, home.data_dir, home.state_dir)
     below = (home.journal, home.evidence, home.leases, home.models, home.logs, home.state)
-    for folder in dict.fromkeys((*bases, *below)):
-        _make_private(folder)
+    found = [_make_private(folder) for folder in dict.fromkeys((*bases, *below))]
+    why = next((each for each in found if each is not None), None)
+    if why is not None and not os.access(home.journal, os.R_OK | os.X_OK):
+        raise why
+    return why
+
+
+def seen_unwritable(folder: Path) -> StorageUnavailableError | None:
+    """Return why a folder may not be written (a missing permission, a read-only disk) as far as that is seen without
+    writing; None where nothing is seen. Raises OSError for one that is not there.
+    """
+    if os.access(folder, os.W_OK):
+        return None
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return _read_only(folder)
+    hint = "Give yourself permission, or set RUNE_HOME to a folder you can write."
+    return StorageUnavailableError(f"{folder} cannot be written", hint=hint)
+
+
+def why_unwritable(folder: Path) -> StorageUnavailableError | None:
+    """Write a little into a folder and remove it; return why that cannot be done, None where it can."""
+    probe = folder / f".room.{secrets.token_hex(8)}.tmp"
+    try:
+        descriptor = create_private(probe)
+        try:
+            write_all(descriptor, bytes(_PROBE_BYTES))
+        finally:
+            os.close(descriptor)
+            probe.unlink()
+    except OSError as error:
+        if error.errno == errno.EROFS:
+            return _read_only(folder)
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            what = "the disk is full" if error.errno == errno.ENOSPC else "your disk quota is used up"
+            return StorageUnavailableError(f"{folder}: {what}", hint="Free some space there and start Rune again.")
+        return _unavailable(folder, error)
+    return None
+
+
+def places_elsewhere(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the safe folders outside of the home for files that nobody needs after the end of this process, those
+    in memory first. Whether one takes anything is seen when it is tried.
+    """
+    bases = (environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", environ.get("TMPDIR", ""), "/tmp")  # noqa: S108 - checked, and mkdtemp
+    return tuple(Path(base) for base in dict.fromkeys(bases) if base and not _unsafe_folder(base))
 
 
 def runtime_dir(environ: Mapping[str, str]) -> Path:
@@ -214,13 +281,16 @@ def _platform_places() -> tuple[Path, Path, Path] | None:
         return None
 
 
-def _make_private(folder: Path) -> None:
+def _make_private(folder: Path) -> StorageUnavailableError | None:
+    """Make or check a folder; returns why it cannot be written where nothing else is wrong with it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = folder.lstat()
     except FileExistsError:
         info = folder.lstat()
     except OSError as error:
+        if error.errno in _ONLY_READ:
+            return _unavailable(folder, error)
         raise _unavailable(folder, error) from error
     if stat.S_ISLNK(info.st_mode):
         problem, hint = "is a symbolic link", "Set RUNE_HOME to the real folder, or replace the link by a folder."
@@ -231,11 +301,18 @@ def _make_private(folder: Path) -> None:
         hint = "Set RUNE_HOME to a folder of your own."
     elif info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         problem, hint = "may be written by other users", f"Run: chmod go-w '{folder}'"
-    elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        problem, hint = "cannot be written", "Give yourself permission, or set RUNE_HOME to a folder you can write."
+    elif not os.access(folder, os.R_OK | os.X_OK):
+        problem, hint = "cannot be read", "Give yourself permission, or set RUNE_HOME to a folder of your own."
     else:
-        return
+        return seen_unwritable(folder)
     raise StorageUnavailableError(f"{folder} {problem}", hint=hint)
+
+
+def _read_only(folder: Path) -> StorageUnavailableError:
+    return StorageUnavailableError(
+        f"{folder} is on a disk that is mounted read-only",
+        hint="Remount it for writing and start Rune again, or set RUNE_HOME to a folder you can write.",
+    )
 
 
 def _unavailable(path: Path, error: OSError) -> StorageUnavailableError:
@@ -251,6 +328,13 @@ def _unsafe_base(base: str) -> str:
         return "not an absolute path"
     if len(os.fsencode(base)) + len("/rune-12345678") > _RUNTIME_DIR_LIMIT:
         return "its path is too long for a socket"
+    return _unsafe_folder(base)
+
+
+def _unsafe_folder(base: str) -> str:
+    """Say why nothing private may be kept below `base`; empty when it may."""
+    if not base.startswith("/"):
+        return "not an absolute path"
     try:
         info = Path(base).stat()
     except OSError as error:

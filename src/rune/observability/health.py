@@ -16,6 +16,8 @@ from rune.text.storable import storable
 Tier = Literal[0, 1, 2]
 
 TEXT_LIMIT = 300
+# Of each subsystem the newest so many: a process that is never left must not grow.
+RECOVERIES_KEPT = 20
 _log = logging.getLogger(__name__)
 # Until `setup_logging`, and without it, a record goes nowhere: logging's last resort is the terminal.
 logging.getLogger("rune").addHandler(logging.NullHandler())
@@ -37,10 +39,17 @@ class Masker(Protocol):
         ...
 
 
+class Recovery(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that was damaged or cut off and is in order again: `what`, for a person; `at` is RFC 3339."""
+
+    what: str
+    at: str
+
+
 class SubsystemHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """One subsystem that failed in this process. `failures` counts all of them; `tier`, `last_error` (class
-    and message), `context` and `last_seen` are those of the newest. Times are RFC 3339; `healthy_since` is None
-    while it is broken.
+    """One subsystem that failed, or was recovered, in this process. `failures` counts all of them, 0 when it only
+    was recovered; `tier`, `last_error` (class and message), `context` and `last_seen` are those of the newest. Times
+    are RFC 3339; `healthy_since` is None while it is broken. `recovered` are the newest recoveries, oldest first.
     """
 
     subsystem: str
@@ -50,6 +59,7 @@ class SubsystemHealth(msgspec.Struct, frozen=True, kw_only=True):
     context: str
     last_seen: str
     healthy_since: str | None
+    recovered: tuple[Recovery, ...] = ()
 
 
 class SubsystemHealthRegistry:
@@ -87,6 +97,27 @@ class SubsystemHealthRegistry:
                 self._within.reporting = False
         return tell
 
+    def record_recovery(self, subsystem: str, what: str) -> None:
+        """Record that something was damaged or cut off before and is in order again; `what` says it to a person."""
+        now = self._now()
+        fact = Recovery(what=self._clean(what), at=now)
+        with self._mutex:
+            known = self._subsystems.get(subsystem) or SubsystemHealth(
+                subsystem=subsystem,
+                failures=0,
+                tier=2,
+                last_error="",
+                context="",
+                last_seen=now,
+                healthy_since=now,
+            )
+            kept = (*known.recovered, fact)[-RECOVERIES_KEPT:]
+            self._subsystems[subsystem] = msgspec.structs.replace(known, recovered=kept)
+        try:
+            _log.info("recovered %s: %s", subsystem, fact.what)
+        except Exception as broken:  # noqa: BLE001 - what was recovered counts, whatever is wrong with the log
+            self._count("log", type(broken).__name__, 2, "")
+
     def record_success(self, subsystem: str) -> None:
         """Note that it works; of interest only after a failure, and cheap otherwise."""
         known = self._subsystems.get(subsystem)
@@ -97,7 +128,7 @@ class SubsystemHealthRegistry:
             self._subsystems[subsystem] = msgspec.structs.replace(self._subsystems[subsystem], healthy_since=now)
 
     def snapshot(self) -> tuple[SubsystemHealth, ...]:
-        """Return every subsystem that ever failed in this process, by name."""
+        """Return every subsystem that ever failed or was recovered in this process, by name."""
         with self._mutex:
             return tuple(self._subsystems[name] for name in sorted(self._subsystems))
 
@@ -113,6 +144,7 @@ class SubsystemHealthRegistry:
                 context=context,
                 last_seen=now,
                 healthy_since=None,
+                recovered=before.recovered if before else (),
             )
             if tier == 2 or subsystem in self._told:  # noqa: PLR2004 - T2 is its name
                 return False

@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 
 from rune.errors import StorageUnavailableError
-from rune.observability.rotating_file import RotatingFile
+from rune.observability.rotating_file import PIECE_LIMIT, PIECES, RotatingFile
 from rune.records.record import to_builtins
 from rune.records.traces import InferenceTraceRecord
 
 
 class TraceFile:
-    """`<folder>/inference_traces-<slot>.jsonl`, one trace a line, ASCII, three pieces of 10 MB."""
+    """`<folder>/inference_traces-<slot>.jsonl`, one trace a line, ASCII; `pieces` files of about `limit` bytes."""
 
-    def __init__(self, folder: Path, slot: str) -> None:
+    def __init__(self, folder: Path, slot: str, *, limit: int = PIECE_LIMIT, pieces: int = PIECES) -> None:
         self._path = folder / f"inference_traces-{slot}.jsonl"
-        self._file = RotatingFile(self._path)
+        self._file = RotatingFile(self._path, limit=limit, pieces=pieces)
 
     def append(self, trace: InferenceTraceRecord) -> None:
         """Write one trace; not synced. Raises StorageUnavailableError, which the caller records as T2."""

@@ -12,15 +12,23 @@ from pathlib import Path
 from types import TracebackType
 
 from rune.observability.health import Masker, SubsystemHealthRegistry
-from rune.observability.rotating_file import RotatingFile
+from rune.observability.rotating_file import PIECE_LIMIT, PIECES, RotatingFile
 from rune.records.times import rfc3339
 
 _TEXT_LIMIT = 100_000
 _INDENT = "    | "
 
 
-def setup_logging(folder: Path, name: str, masker: Masker, *, health: SubsystemHealthRegistry) -> Callable[[], None]:
-    """Send all of this process's logging and warnings to `<folder>/<name>.log`, three pieces of 10 MB.
+def setup_logging(
+    folder: Path,
+    name: str,
+    masker: Masker,
+    *,
+    health: SubsystemHealthRegistry,
+    limit: int = PIECE_LIMIT,
+    pieces: int = PIECES,
+) -> Callable[[], None]:
+    """Send all of this process's logging and warnings to `<folder>/<name>.log`, `pieces` files of about `limit` bytes.
 
     Rune's own records from INFO, the libraries' from WARNING. Nothing here or later raises or prints,
     also when the file cannot be written: then subsystem `log` says so in `health` (T2). Returns a
@@ -28,7 +36,7 @@ def setup_logging(folder: Path, name: str, masker: Masker, *, health: SubsystemH
     """
     root, own = logging.getLogger(), logging.getLogger("rune")
     levels = root.level, own.level
-    handler = _FileHandler(RotatingFile(folder / f"{name}.log"), masker, health)
+    handler = _FileHandler(RotatingFile(folder / f"{name}.log", limit=limit, pieces=pieces), masker, health)
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     own.setLevel(logging.INFO)

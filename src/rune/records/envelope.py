@@ -8,25 +8,26 @@ from rune.records.record import Record
 class EventEnvelope(Record, frozen=True, kw_only=True):
     """One line of the journal (spine.md, Form). `seq` counts a slot's events from 1, `pseq` those of a
     conversation (0 elsewhere), `more` the lines of the batch that follow. `hlc` is in milliseconds.
-    `body` is the exact JSON on disk: inline, `{"evidence":...}` or `{"erased":...}`.
+    `body` is the exact JSON on disk: inline, `{"evidence":...}` or `{"erased":...}`. The fields stand in the order
+    of the line, so that encoding an envelope gives its line.
     """
 
-    schema_version: int = 1
+    actor_id: str
+    authorization: str | None
+    device_id: str
     event_id: str
     event_type: str
-    partition_key: str
-    pseq: int
     hlc: int
-    seq: int
-    writer: str
     more: int
     parent_id: str | None
-    actor_id: str
-    device_id: str
-    authorization: str | None
-    timestamp: str
+    partition_key: str
     payload_hash: str
     prev: str
+    pseq: int
+    schema_version: int = 1
+    seq: int
+    timestamp: str
+    writer: str
     crc: str
     body: msgspec.Raw
 

@@ -147,7 +147,7 @@ class TrustRevoked(Record, frozen=True, kw_only=True):
 
 
 class JournalRepaired(Record, frozen=True, kw_only=True):
-    """A torn tail was cut off and kept beside its segment. `bytes` is how much."""
+    """A torn tail, or damage, was cut off and kept beside its segment. `bytes` is how much."""
 
     schema_version: int = 1
     segment: str
@@ -184,6 +184,42 @@ class SessionCheckpoint(Record, frozen=True, kw_only=True):
     decisions: tuple[str, ...]
     remaining: tuple[str, ...]
     next_action: str
+
+
+class EventImported(Record, frozen=True, kw_only=True):
+    """Something that another program or an earlier version kept, as it was brought in.
+
+    `original_id`, `original_type`, `source` and `channel` are its own words, at most 200 characters of each and ""
+    where it has none. `occurred_at` is RFC 3339, and "" when it names no time that can be read: the envelope's
+    `timestamp` is only when it was brought in. `became` is the id of what was made of it, "" when nothing was.
+    `evidence` is the evidence id of the whole, masked; "" when what it became names that.
+    """
+
+    schema_version: int = 1
+    original_id: str
+    original_type: str
+    source: str
+    channel: str
+    occurred_at: str
+    became: str
+    evidence: str
+
+
+class PinImported(Record, frozen=True, kw_only=True):
+    """A pinned note of an earlier version. Each field holds what stood under that label, in order.
+
+    `original_id`, `occurred_at` and `evidence` as in EventImported.
+    """
+
+    schema_version: int = 1
+    original_id: str
+    topic: tuple[str, ...]
+    open_question: tuple[str, ...]
+    outcome: tuple[str, ...]
+    status: tuple[str, ...]
+    context: tuple[str, ...]
+    occurred_at: str
+    evidence: str
 
 
 class EventKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -273,12 +309,12 @@ EVENT_KINDS: dict[str, EventKind] = {
         ("capability.unavailable", "it is not there", None),
         ("background.failed", "background work failed", BackgroundFailed),
         ("storage.degraded", "the store works less well", StorageDegraded),
-        ("journal.repaired", "a torn tail was cut off and kept", JournalRepaired),
+        ("journal.repaired", "a torn tail or damage was cut off and kept", JournalRepaired),
         ("journal.forked", "one place in a conversation was given twice", JournalForked),
         ("body.erased", "bodies were erased by the owner", BodyErased),
         ("config.changed", "a setting changed", None),
-        ("event.imported", "an event of another program", None),
-        ("pin.imported", "a pinned note of an earlier version", None),
+        ("event.imported", "an event of another program", EventImported),
+        ("pin.imported", "a pinned note of an earlier version", PinImported),
     ),
 }
 

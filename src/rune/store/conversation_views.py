@@ -7,12 +7,15 @@ from rune.records.envelope import EventEnvelope
 from rune.records.events import ConversationHidden, ConversationRenamed, HistoryArchived, ModelSelected, PrefixChanged
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.record import Record
+from rune.records.times import milliseconds
 from rune.store.event_store import Offset
 from rune.store.projection import rank
 
 # A fact may be read before the conversation it belongs to (it can lie in another slot): the row is
 # begun by whichever comes first and is listed once `record` is there. Each fact that may change
-# stands beside the rank of the event that set it.
+# stands beside the rank of the event that set it. Lists are ordered by `last_active`, which no clock
+# that steps can upset; what they show is `said_at`: an event that was written again after damage is
+# as old as it was.
 _DDL = """
 CREATE TABLE conversations (
     id TEXT PRIMARY KEY,
@@ -25,7 +28,10 @@ CREATE TABLE conversations (
     prefix TEXT, prefix_rank TEXT NOT NULL DEFAULT '',
     hidden INTEGER NOT NULL DEFAULT 0, hidden_rank TEXT NOT NULL DEFAULT '',
     messages INTEGER NOT NULL DEFAULT 0,
-    last_active INTEGER NOT NULL DEFAULT 0
+    began INTEGER NOT NULL DEFAULT 0,
+    last_said INTEGER NOT NULL DEFAULT 0,
+    said_at TEXT NOT NULL DEFAULT '',
+    last_active INTEGER AS (iif(last_said > 0, last_said, began))
 ) WITHOUT ROWID;
 CREATE INDEX conversations_newest ON conversations (last_active) WHERE record IS NOT NULL;
 CREATE INDEX conversations_of_folder ON conversations (folder, last_active) WHERE record IS NOT NULL;
@@ -84,7 +90,7 @@ def _created(connection: apsw.Connection, envelope: EventEnvelope, body: Convers
     connection.execute(_BEGIN, (body.id,))
     connection.execute(
         "UPDATE conversations SET record = ?, channel = ?, folder = ?, created_rank = ?, "
-        "last_active = max(last_active, ?) WHERE id = ? AND (created_rank = '' OR created_rank > ?)",
+        "began = ? WHERE id = ? AND (created_rank = '' OR created_rank > ?)",
         (msgspec.json.encode(body), body.channel, body.folder, order, envelope.hlc, body.id, order),
     )
     _set(connection, body.id, "title", body.title, order)
@@ -108,6 +114,19 @@ def _message(connection: apsw.Connection, envelope: EventEnvelope, body: Convers
     if connection.changes():
         connection.execute(_BEGIN, (body.conversation_id,))
         connection.execute(
-            "UPDATE conversations SET messages = messages + 1, last_active = max(last_active, ?) WHERE id = ?",
-            (envelope.hlc, body.conversation_id),
+            "UPDATE conversations SET messages = messages + 1, last_said = max(last_said, ?), "
+            "said_at = max(said_at, ?) WHERE id = ?",
+            (_said(envelope, body), body.ts, body.conversation_id),
         )
+
+
+def _said(envelope: EventEnvelope, body: ConversationMessageRecord) -> int:
+    """Return where a message stands in lists: one that was brought in is as old as it says."""
+    return _moment(body.ts, 1) if body.provenance == "imported" else envelope.hlc
+
+
+def _moment(text: str, unknown: int) -> int:
+    try:
+        return milliseconds(text)
+    except ValueError:
+        return unknown

@@ -15,6 +15,7 @@ from rune.store.ledger import Draft, Ledger, once
 from rune.store.lineage import inherited, lineage
 from rune.store.projections import ProjectionEngine
 from rune.store.rows import as_written, at_most, find_by_part, read_record
+from rune.store.search import MessageHit, find_messages
 
 Change = ConversationRenamed | ConversationHidden | ModelSelected | PrefixChanged | HistoryArchived
 
@@ -26,15 +27,17 @@ _CHANGE_EVENT: dict[type[Change], str] = {
     PrefixChanged: "context.prefix_changed",
     HistoryArchived: "history.archived",
 }
-_COLUMNS = "record, title, title_rank <> created_rank, model, prefix, hidden, messages, last_active"
-_ROW = tuple[bytes, str, int, str, str | None, int, int, int]
+_COLUMNS = "record, title, title_rank <> created_rank, model, prefix, hidden, messages, last_active, said_at"
+# What stands in for the time of a message that was brought in without one.
+_UNKNOWN = 1
+_ROW = tuple[bytes, str, int, str, str | None, int, int, int, str]
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as it stands: `record` with the title, model and prefix of today.
 
-    `last_active` (RFC 3339) is when its last message was said, or it began; `messages` how many it has, in a fork
-    with those that it shares.
+    `last_active` (RFC 3339) is when its last message was said, or it began ("": not known); `messages` how many it
+    has, in a fork with those that it shares.
     """
 
     record: ConversationRecord
@@ -172,6 +175,26 @@ class ConversationStateRepository:
 
         return await self._engine.query(select)
 
+    async def search(
+        self,
+        text: str,
+        *,
+        folder: str | None = None,
+        conversation_id: str | None = None,
+        limit: int = 20,
+        with_hidden: bool = True,
+    ) -> list[MessageHit]:
+        """Return the messages in which all words occur; see `find_messages`."""
+        wanted = partial(
+            find_messages,
+            text=text,
+            folder=folder,
+            conversation_id=conversation_id,
+            limit=limit,
+            with_hidden=with_hidden,
+        )
+        return await self._engine.query(wanted)
+
     async def messages_for_task(self, task_id: str) -> list[ConversationMessageRecord]:
         """Return everything said for a task, oldest first."""
         return await self._messages("WHERE task_id = ? ORDER BY rank", (task_id,))
@@ -217,8 +240,8 @@ def _with_shared(connection: apsw.Connection, found: Conversation) -> Conversati
 
 def _conversation(row: tuple[Any, ...]) -> Conversation:
     with as_written():
-        record, title, renamed, model, prefix, hidden, messages, last_active = msgspec.convert(row, _ROW)
-        moment = rfc3339(last_active)
+        record, title, renamed, model, prefix, hidden, messages, last_active, said_at = msgspec.convert(row, _ROW)
+        moment = said_at or (rfc3339(last_active) if last_active > _UNKNOWN else "")
     return Conversation(
         record=msgspec.structs.replace(
             read_record(record, ConversationRecord), title=title, model=model, prefix=prefix

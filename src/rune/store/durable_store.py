@@ -7,12 +7,12 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from rune.errors import JournalMovedError, StorageUnavailableError
+from rune.errors import JournalMovedError, NewerFormatError, StorageError, StorageUnavailableError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.records.events import Event, JournalRepaired
@@ -21,10 +21,11 @@ from rune.store.codec import PreparedEvent, prepare
 from rune.store.erasures import ErasureIndex
 from rune.store.event_store import Cursor, Offset
 from rune.store.evidence_store import Evidence, EvidenceItem
+from rune.store.failures import refused
 from rune.store.hybrid_clock import HybridClock
 from rune.store.identity import IdentityIndex, Lookup, StoredIdentity, same_fact
 from rune.store.journal import SEGMENT_BYTES, Outcome, Repair, SlotWriter, Sync
-from rune.store.order import Located, reading_order
+from rune.store.order import Located, reading_order, up_to_damage
 from rune.store.segments import list_segments
 from rune.store.slot_reader import find_tip, slot_events
 from rune.store.slots import Slot, claim_slot, journal_folder
@@ -65,6 +66,8 @@ class DurableEventStore:
         self._slot: Slot | None = None
         self._writer: SlotWriter | None = None
         self._thread: threading.Thread | None = None
+        self._refusal: StorageError | None = None
+        self._repair: Repair | None = None
         self._closed = False
 
     @classmethod
@@ -78,6 +81,8 @@ class DurableEventStore:
         evidence: Evidence,
         lookup: Lookup | None = None,
         read_only: bool = False,
+        refusal: StorageError | None = None,
+        beside: Mapping[str, int] | None = None,
         sync: Sync = os.fdatasync,
         segment_bytes: int = SEGMENT_BYTES,
     ) -> "DurableEventStore":
@@ -85,7 +90,9 @@ class DurableEventStore:
 
         `lookup` says what is stored already under an event id (IdentityIndex); without it only the
         events of this process are told apart from new ones. With `read_only` no slot is taken, nothing is
-        changed, and `append` raises StorageUnavailableError. `sync` makes a descriptor's data durable;
+        changed, and `append` raises StorageUnavailableError, with the words of `refusal` when there is one: why it
+        could not be opened for writing. `beside` are damaged slots that are not
+        looked at, each with the latest hlc that it gave: for mending them. `sync` makes a descriptor's data durable;
         `segment_bytes` is the length at which the next segment is begun.
 
         Raises StorageUnavailableError (also for a journal of a newer format), CorruptJournalError,
@@ -93,6 +100,7 @@ class DurableEventStore:
         """
         journal_folder(folder, create=not read_only)
         store = cls(folder, evidence=evidence, hlc=HybridClock(clock), identities=IdentityIndex(lookup))
+        store._refusal = refusal
         if read_only:
             return store
         slot = claim_slot(folder, clock)
@@ -106,7 +114,7 @@ class DurableEventStore:
             segment_bytes=segment_bytes,
         )
         try:
-            repair = store._catch_up_with(writer)
+            store._repair = repair = store._catch_up_with(writer, beside or {})
             if repair is not None:
                 _note_repair(writer, repair, event_id=ids.new_id("evt"), timestamp=rfc3339(clock.now_ms()))
         except BaseException:
@@ -121,6 +129,21 @@ class DurableEventStore:
         """The slot that this store appends to, None when it only reads."""
         return None if self._writer is None else self._writer.writer
 
+    @property
+    def refusal(self) -> StorageError | None:
+        """Why nothing is written although it should be; None where it is, or where nobody wanted to."""
+        return self._refusal
+
+    @property
+    def repair(self) -> Repair | None:
+        """The torn tail that was cut off on opening; None when there was none."""
+        return self._repair
+
+    def refuse(self, why: StorageError) -> None:
+        """Accept nothing from now on, for this reason; what was accepted is still written. The first one stays."""
+        with self._accepting:
+            self._refusal = self._refusal or why
+
     async def append(self, event: Event) -> Offset:
         """Store one event; returns when it is on disk (EventStore.append)."""
         return (await self.append_many((event,)))[0]
@@ -132,18 +155,23 @@ class DurableEventStore:
         loop = asyncio.get_running_loop()
         job = _Job(tuple(events), loop, loop.create_future())
         with self._accepting:
-            if self._closed or self._thread is None:
-                what = "closed" if self._closed else "open for reading only"
-                raise StorageUnavailableError(f"the journal is {what}")
+            if self._closed or self._thread is None or self._refusal is not None:
+                raise self._unwritable()
             self._jobs.put(job)
         # A cancelled caller cancels this future and nothing else: the writer thread does not look at it.
         return await job.future
 
+    def _unwritable(self) -> StorageUnavailableError:
+        if self._closed or self._refusal is None:
+            return StorageUnavailableError(f"the journal is {'closed' if self._closed else 'open for reading only'}")
+        return refused(self._refusal)
+
     def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[Located]:
         """Iterate over what came after the cursor, merged by hlc, each slot in its order (EventStore.read).
 
-        Raises CorruptJournalError, UnmigratedDialectError, StorageUnavailableError, and JournalMovedError when the
-        cursor names a place that is no longer there.
+        Raises CorruptJournalError and NewerFormatError, once the other slots were read to their ends,
+        UnmigratedDialectError, StorageUnavailableError, and JournalMovedError when the cursor names a place that is
+        no longer there.
         """
         yield from self._merged(after, None, seen or {})
 
@@ -153,17 +181,26 @@ class DurableEventStore:
         yield from events if types is None else (item for item in events if item[1].event_type in types)
 
     def head(self) -> Cursor:
-        """Return the offset of the last event of each slot; of this one, the last that is durable."""
+        """Return the offset of the last event of each slot; of this one, the last that is durable.
+
+        Of a slot that a later Rune went on with, the last event that this one can read.
+        """
         found: dict[str, Offset] = {}
         for writer, numbers in list_segments(self._folder).items():
             if self._writer is not None and writer == self._writer.writer:
                 last = self._writer.last
             else:
-                tip = find_tip(self._folder, writer, numbers, self._erasures.names)
-                last = None if tip is None else tip.offset
+                last = self._last_readable(writer, numbers)
             if last is not None:
                 found[writer] = last
         return found
+
+    def _last_readable(self, writer: str, numbers: list[int]) -> Offset | None:
+        for count in range(len(numbers), 0, -1):
+            with contextlib.suppress(NewerFormatError):
+                tip = find_tip(self._folder, writer, numbers[:count], self._erasures.names)
+                return None if tip is None else tip.offset
+        return None
 
     async def close(self) -> None:
         """Finish what was accepted and let go of the slot; may be called twice."""
@@ -174,11 +211,15 @@ class DurableEventStore:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
-    def _catch_up_with(self, writer: SlotWriter) -> Repair | None:
+    def _catch_up_with(self, writer: SlotWriter, beside: Mapping[str, int]) -> Repair | None:
         """Learn the latest hlc of every slot and go to the end of one's own."""
+        for hlc in beside.values():
+            self._hlc.see(hlc)
         segments = list_segments(self._folder)
         for other, numbers in segments.items():
-            if other != writer.writer and (tip := find_tip(self._folder, other, numbers, self._erasures.names)):
+            if other in beside or other == writer.writer:
+                continue
+            if tip := find_tip(self._folder, other, numbers, self._erasures.names):
                 self._hlc.see(tip.hlc)
         return writer.open(segments.get(writer.writer, []), self._erasures.names)
 
@@ -191,6 +232,7 @@ class DurableEventStore:
     def _merged(self, after: Cursor, partition: str | None, seen: Cursor) -> Iterator[Located]:
         with contextlib.ExitStack() as opened:
             streams: list[Iterator[Located]] = []
+            damage: list[StorageError] = []
             slots = list_segments(self._folder)
             if gone := after.keys() - slots.keys():
                 raise JournalMovedError(f"the journal has no slot {', '.join(sorted(gone))} any more")
@@ -205,8 +247,11 @@ class DurableEventStore:
                     see=self._hlc.see,
                 )
                 opened.callback(stream.close)
-                streams.append(stream if partition is None else _of_partition(stream, partition))
+                readable = up_to_damage(stream, damage)
+                streams.append(readable if partition is None else _of_partition(readable, partition))
             yield from streams[0] if len(streams) == 1 else heapq.merge(*streams, key=reading_order(partition))
+            if damage:
+                raise damage[0]
 
     def _work(self, slot: Slot, writer: SlotWriter) -> None:
         waiting: deque[_Job] = deque()
@@ -299,7 +344,7 @@ class DurableEventStore:
             self._evidence.put_many(
                 [EvidenceItem(data=item.body, source=f"event:{item.event.event_id}") for item in long]
             )
-        except StorageUnavailableError as error:
+        except Exception as error:  # noqa: BLE001 a bug must reach those who wait, not end this thread without a word
             refused = [job for job in group if any(item.outgrown for item in job.new)]
             settled += [_Settled(job, error=error) for job in refused]
             return [job for job in group if not any(item.outgrown for item in job.new)]

@@ -24,6 +24,10 @@ class ErasureIndex:
             self._known = self._scan()
         return (erasing_id, erased_id) in self._known
 
+    def all_named(self) -> frozenset[str]:
+        """Return the ids of all events that some `body.erased` names, as the journal stands now."""
+        return frozenset(erased for _, erased in self._scan())
+
     def _scan(self) -> set[tuple[str, str]]:
         found: set[tuple[str, str]] = set()
         for writer, numbers in list_segments(self._folder).items():

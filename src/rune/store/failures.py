@@ -2,7 +2,7 @@
 
 import errno
 
-from rune.errors import StorageUnavailableError
+from rune.errors import StorageError, StorageUnavailableError
 
 # After one of these nothing is known to be broken: the next attempt may go well.
 PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM})
@@ -26,3 +26,16 @@ def unavailable(error: OSError, what: str) -> StorageUnavailableError:
     reason = error.strerror or str(error)
     code = error.errno or 0
     return StorageUnavailableError(f"{what}: {reason}", hint=_HINTS.get(code, "Nothing acknowledged is lost."))
+
+
+def ending(error: OSError, what: str) -> StorageUnavailableError:
+    """Return the typed form of an error after which this process writes nothing any more; the hint says so."""
+    failure = unavailable(error, what)
+    if "tart Rune again" not in failure.hint:
+        failure.hint = "What is on the disk is not certain now. Start Rune again: it reads back what is there."
+    return failure
+
+
+def refused(why: StorageError) -> StorageUnavailableError:
+    """Return what whoever wants to write is told in a run that only reads, for this reason."""
+    return StorageUnavailableError(f"nothing can be written, only read: {why.message}", hint=why.hint)

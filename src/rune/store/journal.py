@@ -14,7 +14,7 @@ from rune.host.machine import boot_id
 from rune.records.times import rfc3339
 from rune.store.codec import CHAIN_START, Place, PreparedEvent, seal, seal_header
 from rune.store.event_store import Offset
-from rune.store.failures import PASSING, unavailable
+from rune.store.failures import PASSING, ending, unavailable
 from rune.store.hybrid_clock import HybridClock
 from rune.store.segments import Erased, SegmentReader, Tail, segment_name
 from rune.store.slot_reader import Limit, find_tip
@@ -274,7 +274,7 @@ class SlotWriter:
             try:
                 self._sync(self._descriptor)
             except OSError as error:
-                failure = self._ended = unavailable(error, "the disk did not confirm what was written")
+                failure = self._ended = ending(error, "the disk did not confirm what was written")
                 kept = []
         if failure is not None:
             durable = {one.offsets for one in kept}
@@ -291,13 +291,14 @@ class SlotWriter:
         try:
             os.ftruncate(self._descriptor, end)
         except OSError as error:
-            self._ended = unavailable(error, "a half-written line could not be taken back")
+            self._ended = ending(error, "a half-written line could not be taken back")
 
     def _fail(self, error: OSError) -> StorageUnavailableError:
-        failure = unavailable(error, f"cannot write the journal {str(self._folder)!r}")
-        if error.errno not in PASSING:
-            self._ended = failure
-        return failure
+        what = f"cannot write the journal {str(self._folder)!r}"
+        if error.errno in PASSING:
+            return unavailable(error, what)
+        self._ended = ending(error, what)
+        return self._ended
 
     def _publish(self) -> None:
         # One assignment, so that a reading thread sees both numbers of one moment.

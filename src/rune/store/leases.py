@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from rune.errors import LeaseHeldError
+from rune.errors import LeaseHeldError, StorageError
 from rune.host.clock import Clock
 from rune.host.files import LockedFile, is_locked, lock_file, private_folder
 from rune.records.ids import is_id
 from rune.records.session import LeaseHolder
-from rune.store.failures import unavailable
+from rune.store.failures import refused, unavailable
 from rune.store.holders import is_living, note, read_note, this_process
 
 # `holder` shares a free lock for some microseconds; a taker who meets that comes again.
@@ -41,17 +41,28 @@ class ConversationLease:
 class LeaseBook:
     """The leases of one home: `<folder>/<conversation>.lock`, each a flock. The files are never removed.
 
+    `refusal` says why nothing may be written in this run, None when it may: a lease is the right to write.
     `pause` waits that many seconds between two attempts. All methods block shortly: call them on a thread.
     """
 
-    def __init__(self, folder: Path, clock: Clock, *, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: Clock,
+        *,
+        refusal: Callable[[], StorageError | None] = lambda: None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._folder = folder
         self._clock = clock
+        self._refusal = refusal
         self._pause = pause
 
     def take(self, conversation_id: str) -> ConversationLease:
         """Take the lease. Raises LeaseHeldError (also when this process holds it), StorageUnavailableError."""
         path = self._path(conversation_id)
+        if (why := self._refusal()) is not None:
+            raise refused(why)
         try:
             private_folder(self._folder)
             lock = self._lock(conversation_id, path)

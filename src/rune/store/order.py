@@ -1,7 +1,8 @@
 """The order in which events are read (spine.md, Order)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from rune.errors import CorruptJournalError, NewerFormatError, StorageError
 from rune.records.envelope import EventEnvelope
 from rune.store.event_store import Offset
 
@@ -22,3 +23,13 @@ def reading_order(partition: str | None) -> Callable[[Located], Key]:
         return (envelope.pseq if by_pseq else 0, envelope.hlc, envelope.writer, envelope.seq)
 
     return key
+
+
+def up_to_damage(stream: Iterator[Located], damage: list[StorageError]) -> Iterator[Located]:
+    """Iterate over a slot up to where it cannot be understood. What that is goes into `damage`, to be raised once
+    the other slots were read: theirs can be.
+    """
+    try:
+        yield from stream
+    except (CorruptJournalError, NewerFormatError) as error:
+        damage.append(error)

@@ -16,19 +16,18 @@ from pathlib import Path
 from typing import TypeVar
 
 import apsw
-import msgspec
 
 from rune.errors import (
     CorruptJournalError,
     DamagedViewsError,
     JournalMovedError,
+    NewerFormatError,
     NotFoundError,
     StorageError,
     StorageUnavailableError,
     ViewsStoppedError,
 )
 from rune.records.envelope import EventEnvelope
-from rune.records.events import JournalForked
 from rune.records.record import Record
 from rune.store import event_index
 from rune.store.event_index import EventIndex
@@ -39,6 +38,7 @@ from rune.store.order import Located, reading_order
 from rune.store.projection import LostBody, Projection
 from rune.store.rows import at_most
 from rune.store.view_cursor import CURSOR_DDL, batches, follow, read_cursor, write_cursor
+from rune.store.view_pass import CaughtUp, Meter, Progress
 from rune.store.views_file import ViewsFile, transaction, translated
 
 T = TypeVar("T")
@@ -50,21 +50,14 @@ _EVENTS_PER_TRANSACTION = 500
 _LOOKED_FOR_AGAIN = 100
 
 
-class CaughtUp(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pass did: events applied, and the places given twice that nobody reported yet."""
-
-    applied: int
-    forks: tuple[JournalForked, ...]
-
-
 class ProjectionEngine:
     """Keeps a views file in step with a journal. Blocking, from any thread; the coroutines use threads
     of their own.
 
     `decode` gives the body of an envelope. `report` is told what was wrong with the file when it had to be
-    replaced, and once of each body that is lost. `on_progress` gets the number of events that a pass has
-    applied so far, after each transaction of a long one (500 events and more); a pass of a few tells
-    nothing. Both are called on the thread that runs the pass, and must not raise.
+    replaced, and once of each body that is lost. `on_progress` is told how far a pass is, after each
+    transaction of a long one (500 events and more); a pass of a few tells nothing. Both are called on the
+    thread that runs the pass, and must not raise.
     """
 
     def __init__(
@@ -75,7 +68,7 @@ class ProjectionEngine:
         projections: Sequence[Projection],
         report: Callable[[Exception], None],
         *,
-        on_progress: Callable[[int], None] | None = None,
+        on_progress: Progress | None = None,
     ) -> None:
         self._store = store
         self._bodies = BodyReader(decode, report)
@@ -88,7 +81,7 @@ class ProjectionEngine:
         # The birth of the file that followed the journal.
         self._followed: int | None = None
         self._queue = threading.Lock()
-        self._queued: Future[CaughtUp] | None = None
+        self._queued: Future[CaughtUp | Exception] | None = None
         # The birth of a file that was made anew and did not work either.
         self._in_vain: int | None = None
         self._stopping = False
@@ -97,9 +90,9 @@ class ProjectionEngine:
         self._follower = ThreadPoolExecutor(1, thread_name_prefix="rune-views-write")
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="rune-views-read")
 
-    def catch_up(self, progress: Callable[[int], None] | None = None) -> CaughtUp:
-        """Apply what the journal has and the views lack. `progress` gets the events applied so far, in place
-        of `on_progress` and after each transaction.
+    def catch_up(self, progress: Progress | None = None) -> CaughtUp:
+        """Apply what the journal has and the views lack. `progress` is told how far the pass is, in
+        place of `on_progress` and after each transaction.
 
         Raises CorruptJournalError and InvalidRecordError (what was read), StorageUnavailableError, and
         ViewsStoppedError after `stop`.
@@ -107,12 +100,16 @@ class ProjectionEngine:
         with self._pass:
             return self._mended(lambda: self._follow(progress))
 
-    def rebuild(self, progress: Callable[[int], None] | None = None) -> CaughtUp:
+    def rebuild(self, progress: Progress | None = None) -> CaughtUp:
         """Throw the file away and apply the whole journal again. Raises as `catch_up`."""
         with self._pass, translated(self._file.path):
             self._go_on_or_stop()
             self._file.discard()
             return self.catch_up(progress)
+
+    def move_to(self, path: Path) -> None:
+        """Keep the views in the file at `path` from now on: a copy of what they were, or one to be made there."""
+        self._file.move_to(path)
 
     def stop(self) -> None:
         """Call off the pass that runs, and every later one that has something to apply: ViewsStoppedError.
@@ -151,7 +148,10 @@ class ProjectionEngine:
             if self._queued is None:
                 self._queued = self._follower.submit(self._next_pass)
             queued = self._queued
-        return await asyncio.shield(asyncio.wrap_future(queued))
+        done = await asyncio.shield(asyncio.wrap_future(queued))
+        if isinstance(done, Exception):
+            raise done
+        return done
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do something that reads views or journal in a thread."""
@@ -221,13 +221,15 @@ class ProjectionEngine:
 
     def _followed_connection(self) -> apsw.Connection:
         views = self._file.opened()
-        if views.birth != self._followed:
+        # Another process may have made the file anew meanwhile: what was followed must be what is read.
+        while views.birth != self._followed:
             try:
                 self.catch_up()
             except ViewsStoppedError:
                 raise  # what is there may be no more than a beginning
             except (CorruptJournalError, StorageUnavailableError) as error:
                 self._report(error)
+                return self._file.opened().connection
             views = self._file.opened()
         return views.connection
 
@@ -240,11 +242,14 @@ class ProjectionEngine:
             self.rebuild()
             return search()
 
-    def _next_pass(self) -> CaughtUp:
+    def _next_pass(self) -> CaughtUp | Exception:
         # From here on a newcomer's events may be missed by this pass: it must ask for the next.
         with self._queue:
             self._queued = None
-        return self.catch_up()
+        try:
+            return self.catch_up()
+        except Exception as error:  # noqa: BLE001 a value: when all who waited have left, the loop must not tell it at its end
+            return error
 
     def _mended(self, work: Callable[[], T]) -> T:
         """Work on the views; when they are not what Rune made, or what the journal says, make them anew once."""
@@ -279,41 +284,42 @@ class ProjectionEngine:
                 "bringing the views up to date was stopped", hint="Nothing is lost: the next start goes on from there."
             )
 
-    def _follow(self, progress: Callable[[int], None] | None) -> CaughtUp:
+    def _follow(self, progress: Progress | None) -> CaughtUp:
         try:
             return self._follow_to_the_end(progress)
-        except CorruptJournalError:
+        except (CorruptJournalError, NewerFormatError):
             # What lies before the damage is in the views now and stays readable.
             self._followed = self._file.opened().birth
             raise
 
-    def _follow_to_the_end(self, progress: Callable[[int], None] | None) -> CaughtUp:
+    def _follow_to_the_end(self, progress: Progress | None) -> CaughtUp:
         views = self._file.opened()
         start = read_cursor(views.connection)
         # Views may have read a line of another process that a power cut or a failed sync then took from
         # the journal: the last event of each slot is read once more.
         last = event_index.last_events(views.connection, start)
-        count, again = self._follow_from(follow(self._store, start, last), progress, 0)
-        applied = count
-        while again:
-            views = self._file.opened()
-            now = read_cursor(views.connection)
-            if not count and now == start:
+        meter = Meter(
+            self._store, start, progress or self._on_progress, 0 if progress is not None else _EVENTS_PER_TRANSACTION
+        )
+        again = self._follow_from(follow(self._store, start, last), meter)
+        before = 0
+        # Until the file that is there is the one that was followed: it may have been deleted and made anew meanwhile,
+        # and hold no more than a beginning.
+        while (there := self._file.opened()).birth != views.birth or again:
+            now = read_cursor(there.connection)
+            if there.birth == views.birth and meter.applied == before and now == start:
                 raise StorageError("the journal has a gap: its events cannot be applied in order")
-            start = now
-            count, again = self._follow_from(self._store.read(start, seen=start), progress, applied)
-            applied += count
-        views = self._file.opened()
+            views, start, before = there, now, meter.applied
+            again = self._follow_from(self._store.read(start, seen=start), meter)
+        views = there
         if views.birth != self._followed:
             self._look_again(views.connection)
+            self._file.remove_older()
         self._followed = views.birth
-        return CaughtUp(applied=applied, forks=event_index.unreported_forks(views.connection))
+        return CaughtUp(applied=meter.applied, forks=event_index.unreported_forks(views.connection))
 
-    def _follow_from(
-        self, events: Iterator[Located], progress: Callable[[int], None] | None, before: int
-    ) -> tuple[int, bool]:
-        """Apply these; the flag says that the views moved meanwhile: start again from where they are."""
-        applied = 0
+    def _follow_from(self, events: Iterator[Located], meter: Meter) -> bool:
+        """Apply these; True when the views moved meanwhile: start again from where they are."""
         for batch in batches(events, _EVENTS_PER_TRANSACTION):
             # Bodies may come from evidence files: read them before the write lock is held.
             steps: list[Step] = []
@@ -321,17 +327,10 @@ class ProjectionEngine:
                 self._go_on_or_stop()
                 steps.append((offset, envelope, self._bodies.read(envelope)))
             count, fits = self._apply(steps)
-            applied += count
-            self._tell(before + applied, progress)
+            meter.add(count)
             if not fits:
-                return applied, True
-        return applied, False
-
-    def _tell(self, applied: int, progress: Callable[[int], None] | None) -> None:
-        if progress is not None:
-            progress(applied)
-        elif self._on_progress is not None and applied >= _EVENTS_PER_TRANSACTION:
-            self._on_progress(applied)
+                return True
+        return False
 
     def _step_at(self, event_id: str, place: event_index.Place, cursor: dict[str, Offset]) -> Step:
         after = event_index.cursor_with(cursor, place.offset.writer, place.before)

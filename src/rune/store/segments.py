@@ -12,18 +12,27 @@ from rune.errors import (
     CorruptJournalError,
     DamagedLineError,
     JournalMovedError,
-    StorageUnavailableError,
+    NewerFormatError,
     UnmigratedDialectError,
 )
 from rune.records.envelope import EventEnvelope, SegmentHeader
-from rune.store.codec import FORMAT_VERSION, MAX_LINE_BYTES, is_foreign, newer_format, parse, parse_header, verify
+from rune.store.codec import (
+    FORMAT_VERSION,
+    MAX_LINE_BYTES,
+    is_foreign,
+    is_plain,
+    newer_format,
+    parse,
+    parse_header,
+    verify,
+)
 from rune.store.event_store import Offset
 from rune.store.failures import unavailable
 
 _NAME = re.compile(r"(w[0-9]{3})-([0-9]{6})\.jsonl")
-_CHUNK = 256 << 10
+_CHUNK = 64 << 10
 _HEADER_BYTES = 4096
-_LINE_START = b'{"actor_id":"'
+LINE_START = b'{"actor_id":"'
 
 # Says whether the `body.erased` event (first id) names the event with the second.
 Erased = Callable[[str, str], bool]
@@ -61,17 +70,18 @@ class SegmentReader:
     `tail` says what stands behind it, None when nothing does. `seq` is None until it is known.
 
     Raises StorageUnavailableError (unreadable, or a newer format), CorruptJournalError, UnmigratedDialectError,
-    JournalMovedError (the file is not there).
+    JournalMovedError (the file is not there). `path` is another file to read as that segment, before it becomes it.
     """
 
-    def __init__(self, folder: Path, writer: str, number: int, erased: Erased) -> None:
+    def __init__(self, folder: Path, writer: str, number: int, erased: Erased, *, path: Path | None = None) -> None:
         self.writer = writer
         self.number = number
         self.name = segment_name(writer, number)
-        self._path = folder / self.name
+        self._path = path or folder / self.name
         self._erased = erased
         self._more = 0
         self._ends_early = False
+        self._plain = False
         self.hlc = 0
         self.seq: int | None = 0 if number == 1 else None
         self.tail: Tail | None = None
@@ -113,14 +123,14 @@ class SegmentReader:
         self.tail = None
         chain, seq, more = self.chain, self.seq, self._more
         waiting: list[tuple[Offset, EventEnvelope]] = []
-        place = self.position
+        place, scratch = self.position, bytearray()
         for line in self._lines(place, end):
             try:
-                envelope, following, erased_by = verify(line)
+                envelope, following, erased_by = verify(line, scratch, plain=self._plain)
                 if erased_by is not None:
                     self._check_erased(erased_by, envelope.event_id)
             except DamagedLineError as error:
-                self._refuse_foreign(line)
+                self._refuse_foreign(line, header=False)
                 self.tail = Tail(start=self.position, reason=error.message, damaged=place)
                 return
             if envelope.prev != chain:
@@ -178,7 +188,15 @@ class SegmentReader:
 
     def verifies_now(self, start: int) -> bool:
         """Say whether the line at `start` verifies when it is read again."""
-        return any(_verifies(line) for line in itertools.islice(self._lines(start, None), 1))
+        for line in itertools.islice(self._lines(start, None), 1):
+            try:
+                parsed = parse(line)
+                if parsed.erased_by is not None:
+                    self._check_erased(parsed.erased_by, parsed.envelope.event_id)
+            except DamagedLineError:
+                return False
+            return True
+        return False
 
     def holds_event_behind(self, start: int) -> bool:
         """Say whether any line behind `start` verifies, also one that is glued to damage before it.
@@ -187,7 +205,7 @@ class SegmentReader:
         """
         for line in self._lines(start, None):
             # Inside a string the quotes of this text would be escaped: it can only start a line.
-            glued = line.rfind(_LINE_START)
+            glued = line.rfind(LINE_START)
             if _verifies(line) or (glued > 0 and _verifies(line[glued:])):
                 return True
         return False
@@ -206,7 +224,7 @@ class SegmentReader:
     def _lines(self, place: int, end: int | None) -> Iterator[bytes]:
         """Iterate over the lines from `place` on without newlines, and over one that is too long to be a line.
 
-        Sets `_ends_early` when the last bytes are not a line yet.
+        Sets `_ends_early` when the last bytes are not a line yet, and `_plain` for the lines that come next.
         """
         rest = b""
         while True:
@@ -218,12 +236,16 @@ class SegmentReader:
             if not chunk:
                 break
             place += len(chunk)
-            lines = (rest + chunk).split(b"\n")
+            data = rest + chunk
+            self._plain = is_plain(data)
+            lines = data.split(b"\n")
             rest = lines.pop()
             yield from lines
             if len(rest) > MAX_LINE_BYTES:
                 yield rest
-                rest = b""
+                # Behind megabytes of zeros a line may begin that ends only in the next chunk.
+                begun = rest.rfind(LINE_START, 1)
+                rest = rest[begun:] if begun > 0 else rest[1 - len(LINE_START) :]
         self._ends_early = bool(rest)
 
     def _check_erased(self, erasing_id: str, event_id: str) -> None:
@@ -236,28 +258,36 @@ class SegmentReader:
         except OSError as error:
             raise unavailable(error, f"cannot read the segment {self.name}") from error
         if not newline:
+            # Another program's first line may be longer than a header.
+            self._refuse_foreign(next(self._lines(0, MAX_LINE_BYTES), b""), header=True)
             raise self.corrupt(0, "its header is not whole")
         version = newer_format(line)
         if version is not None:
-            raise StorageUnavailableError(
+            raise NewerFormatError(
                 f"{self.name} has format {version}; this Rune knows up to {FORMAT_VERSION}",
                 hint="A newer Rune wrote this journal: use that one.",
             )
         try:
             header, chain = parse_header(line)
         except DamagedLineError as error:
-            self._refuse_foreign(line)
+            self._refuse_foreign(line, header=True)
             raise self.corrupt(0, error.message) from error
         if (header.writer, header.segment) != (self.writer, self.number):
             raise self.corrupt(0, f"its header says {segment_name(header.writer, header.segment)}")
         return header, chain, len(line) + 1
 
-    def _refuse_foreign(self, line: bytes) -> None:
-        if is_foreign(line):
+    def _refuse_foreign(self, line: bytes, *, header: bool) -> None:
+        if not is_foreign(line):
+            return
+        if header:
             raise UnmigratedDialectError(
                 f"{str(self._path)!r} is not written in this journal's form",
-                hint=f"Bring it in with: rune import events {str(self._path)!r}",
+                hint=f"Move that file out of the journal folder, then: rune import events {self.name}",
             )
+        raise UnmigratedDialectError(
+            f"{str(self._path)!r} has a line that is not in this journal's form",
+            hint="Set it aside with `rune doctor --mend`, then: rune import events with the file that it names.",
+        )
 
     def _line_before(self, place: int) -> bytes:
         first = max(0, place - MAX_LINE_BYTES)

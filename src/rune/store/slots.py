@@ -3,11 +3,11 @@
 import stat
 from pathlib import Path
 
-from rune.errors import StorageUnavailableError
+from rune.errors import SlotHeldError, StorageUnavailableError
 from rune.host.clock import Clock
-from rune.host.files import LockedFile, lock_file, private_folder
+from rune.host.files import LockedFile, is_locked, lock_file, private_folder
 from rune.store.failures import unavailable
-from rune.store.holders import note, this_process
+from rune.store.holders import note, read_note, this_process
 
 _SLOTS = 1000
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -38,6 +38,31 @@ def claim_slot(folder: Path, clock: Clock) -> Slot:
     raise StorageUnavailableError(
         f"all {_SLOTS} places in the journal {str(folder)!r} are taken", hint="Close some of the running Runes."
     )
+
+
+def claim_this_slot(folder: Path, writer: str, clock: Clock) -> Slot:
+    """Take one slot of a journal folder, to change what it has. Raises SlotHeldError, StorageUnavailableError."""
+    path = folder / f"{writer}.lock"
+    try:
+        lock = lock_file(path)
+        if lock is None:
+            holder = read_note(path)
+            raise SlotHeldError(writer, pid=holder.pid, since=holder.since)
+        return _described(Slot(writer, lock), lock, clock)
+    except OSError as error:
+        raise unavailable(error, f"cannot take the place {writer} in the journal {str(folder)!r}") from error
+
+
+def holder_of(folder: Path, writer: str) -> int | None:
+    """Return the process that writes a slot now, 0 when it is not known which; None when nobody does.
+
+    Raises StorageUnavailableError.
+    """
+    path = folder / f"{writer}.lock"
+    try:
+        return read_note(path).pid if is_locked(path) else None
+    except OSError as error:
+        raise unavailable(error, f"cannot look at the place {writer} in the journal {str(folder)!r}") from error
 
 
 def journal_folder(folder: Path, *, create: bool = True) -> None:

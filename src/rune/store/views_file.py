@@ -5,6 +5,7 @@ answer is a new one, filled from the journal.
 """
 
 import os
+import re
 import secrets
 import threading
 import zlib
@@ -25,6 +26,8 @@ _WAL_BYTES_KEPT = 16 * 1024 * 1024
 # A checkpoint syncs: every 16 MB instead of SQLite's 4 halves the time of a rebuild.
 _PAGES_TO_CHECKPOINT = 4000
 _CACHE_KIB = 8000
+# Views of a version, what SQLite keeps beside them, and the lock under which they are made.
+_VERSIONED = re.compile(r"views-([0-9]{1,9})\.(?:db(|-wal|-shm|-journal)|lock)")
 _HINT = "The journal itself is not affected. If it stays so, move that file away: Rune makes it anew."
 # The file is not what Rune made, and nothing is lost: throw it away, rebuild. A mistake in our own SQL
 # looks the same; making the file anew once does no harm then.
@@ -108,6 +111,10 @@ class ViewsFile:
             return None
         return found.st_dev, found.st_ino
 
+    def move_to(self, path: Path) -> None:
+        """Use the file at another place from now on; each thread opens it with its next query."""
+        self.path = path
+
     def opened(self) -> OpenViews:
         """Return this thread's connection to the file that is there now; makes the file if need be."""
         mine = self._mine()
@@ -137,6 +144,21 @@ class ViewsFile:
             mine = self._mine()
             if mine is None or mine.inode == self._inode():
                 self._unlink()
+
+    def remove_older(self) -> None:
+        """Remove the files of views of earlier versions, which these take the place of. What cannot be removed is
+        reported; files of a later version stay.
+        """
+        own = _VERSIONED.fullmatch(self.path.name)
+        if own is None or own[2]:
+            return
+        try:
+            for path in list(self.path.parent.iterdir()):
+                other = _VERSIONED.fullmatch(path.name)
+                if other is not None and int(other[1]) < int(own[1]):
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            self._report(unavailable(error, f"cannot remove earlier views beside {str(self.path)!r}"))
 
     def close(self) -> None:
         """Close every thread's connection; none may be in use. May be called twice."""

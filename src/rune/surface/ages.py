@@ -14,8 +14,10 @@ _DAYS: Final = 14
 def age(then: str, now_ms: int) -> str:
     """Return how long before `now_ms` (wall milliseconds) `then` (RFC 3339) was; the date when it is long ago.
 
-    A moment that is still to come (a clock was set back) is just now.
+    A moment that is still to come (a clock was set back) is just now; "" (an imported message may not know) is no date.
     """
+    if not then:
+        return "undated"
     seconds = (now_ms - milliseconds(then)) // 1000
     if seconds < _MINUTE:
         return "just now"

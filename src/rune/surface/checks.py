@@ -2,23 +2,16 @@
 
 import asyncio
 import platform
-import shutil
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rune.config.load import load_settings
 from rune.config.trust import TrustBook
 from rune.errors import RuneError
-from rune.host.paths import Home, prepare
 from rune.models.router import Router
 from rune.models.transport import ChatTransport
-from rune.records.envelope import EventEnvelope
 from rune.surface.doctor import Check, Finding
-
-LOW_SPACE = 500 * 1024 * 1024
-_NAMED = 5
 
 
 def blocking(name: str, look: Callable[[], Finding]) -> Check:
@@ -50,53 +43,6 @@ def config(file: Path) -> Finding:
     load_settings(file)
     what = "is valid" if file.exists() else "is not there; the defaults hold"
     return Finding(name="config", state="ok", detail=f"{file} {what}")
-
-
-def places(home: Home) -> Finding:
-    """Say where things are kept and whether there is room. Raises StorageUnavailableError."""
-    prepare(home)
-    free = shutil.disk_usage(home.data_dir).free
-    detail = f"{home.data_dir}, {free / 1e9:.1f} GB free"
-    if free < LOW_SPACE:
-        mend = "Free some space: what cannot be written is refused."
-        return Finding(name="home", state="warning", detail=detail, mend=mend)
-    return Finding(name="home", state="ok", detail=detail)
-
-
-def journal(events: Iterable[EventEnvelope], verify_body: Callable[[EventEnvelope], None]) -> Finding:
-    """Read every line of every slot and verify it; `verify_body` raises where a long body is not whole in evidence.
-
-    Raises CorruptJournalError.
-    """
-    slots: Counter[str] = Counter()
-    lost = 0
-    named: list[str] = []
-    for envelope in events:
-        slots[envelope.writer] += 1
-        try:
-            verify_body(envelope)
-        except RuneError as error:
-            lost += 1
-            if lost <= _NAMED:
-                named.append(f"{envelope.event_id} ({envelope.event_type}): {error.message}")
-    where = "1 slot" if len(slots) == 1 else f"{len(slots)} slots"
-    detail = f"{slots.total():,} events in {where}, each verified"
-    if not lost:
-        return Finding(name="journal", state="ok", detail=detail)
-    what = "1 has lost its body" if lost == 1 else f"{lost:,} have lost their bodies"
-    more = f"; and {lost - _NAMED:,} more" if lost > _NAMED else ""
-    return Finding(
-        name="journal",
-        state="broken",
-        detail=f"{detail}; {what}: {'; '.join(named)}{more}",
-        mend="Put those files back into the evidence folder, from a backup; the next start takes them in. "
-        "All other events are intact.",
-    )
-
-
-def views(caught_up: Callable[[], int]) -> Finding:
-    """Bring the views into step with the journal; `caught_up` returns how many events that took."""
-    return Finding(name="views", state="ok", detail=f"in step with the journal ({caught_up()} events were new)")
 
 
 def stand_in(path: Path | None, *, installed: bool) -> Finding:

@@ -13,12 +13,16 @@ _MARKS: dict[State, str] = {"ok": "ok      ", "warning": "warning ", "broken": "
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check found. `mend` is what a person can do; empty when nothing is to be done."""
+    """What a check found. `mend` is what a person can do; empty when nothing is to be done. `lines` say it part by
+    part, `counts` are for programs: never content, only states and numbers.
+    """
 
     name: str
     state: State
     detail: str
     mend: str = ""
+    lines: tuple[str, ...] = ()
+    counts: dict[str, int] = {}
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +51,7 @@ def report(findings: Sequence[Finding]) -> CommandResult:
     lines: list[str] = []
     for finding in findings:
         lines.append(f"{_MARKS[finding.state]}{finding.name}: {finding.detail}")
+        lines += [f"          {line}" for line in finding.lines]
         if finding.mend:
             lines.append(f"          {finding.mend}")
     return CommandResult(

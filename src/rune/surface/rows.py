@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from rune.records.messages import Channel
+from rune.records.messages import Channel, Role
 from rune.records.turns import StopReason
 
 Level = Literal["green", "yellow", "orange", "red"]
@@ -37,7 +37,8 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
 class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation in a list. `last_active` is RFC 3339; `held_by` the process that has it open, None: nobody,
-    or this one. `model` answered last, or was chosen since; "" before there was one.
+    or this one. `model` answered last, or was chosen since; "" before there was one. `forked_from` is the
+    conversation that it was branched off, None: it began by itself. `hidden`: it is not listed unless asked for.
     """
 
     id: str
@@ -49,6 +50,24 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     held_by: int | None = None
     private: bool = False
     model: str = ""
+    forked_from: str | None = None
+    hidden: bool = False
+
+
+class FoundMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that a search found. `snippet` is one line around the first match (foreign text); `marks` are the
+    matches in it, each its first character and the one behind its last. `ts` is RFC 3339.
+    """
+
+    conversation_id: str
+    message_id: str
+    ts: str
+    role: Role
+    title: str
+    folder: str
+    channel: Channel
+    snippet: str
+    marks: tuple[tuple[int, int], ...]
 
 
 class ContextUse(msgspec.Struct, frozen=True, kw_only=True):

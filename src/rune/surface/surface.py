@@ -3,6 +3,7 @@
 import msgspec
 
 from rune.config.settings import Settings
+from rune.errors import StorageError
 from rune.surface.commands.registry import Commands
 from rune.surface.drafts import DraftBook
 from rune.surface.preferences import Preferences
@@ -13,7 +14,11 @@ from rune.turn.trust import FolderTrust
 
 
 class Surface(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a surface needs. What a person types is kept by `drafts` until it is sent, and by `history`."""
+    """Everything a surface needs. What a person types is kept by `drafts` until it is sent, and by `history`.
+
+    `reading_only` says why nothing can be written in this run (read-only or full disk, damage, a newer format);
+    None: all is well. Whatever would write raises an error with the same words.
+    """
 
     settings: Settings
     operator: RuneOperator
@@ -23,3 +28,4 @@ class Surface(msgspec.Struct, frozen=True, kw_only=True):
     drafts: DraftBook
     history: PromptHistory
     preferences: Preferences
+    reading_only: StorageError | None = None

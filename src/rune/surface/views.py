@@ -2,10 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
-
-import msgspec
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
+from itertools import islice
+from typing import Final
 
 from rune.context.reconstruct import Reconstruction, rebuild_messages
 from rune.errors import EvidenceTamperedError, ModelError, NotFoundError
@@ -18,12 +17,19 @@ from rune.records.session import LeaseHolder
 from rune.records.traces import InferenceTraceRecord
 from rune.store.conversations import Conversation, ConversationStateRepository
 from rune.store.evidence_store import Evidence
+from rune.store.journal_tail import JournalTail
 from rune.store.leases import LeaseBook
+from rune.store.order import Located
 from rune.store.traces import TraceRepository
 from rune.store.turns import TurnRepository
 from rune.surface.context_text import use_of
+from rune.surface.export import WholeConversation
 from rune.surface.model_list import model_rows
-from rune.surface.rows import ContextUse, ConversationRow, ModelRow, TurnEnd
+from rune.surface.rows import ContextUse, ConversationRow, FoundMessage, ModelRow, TurnEnd
+
+# How long what was just appended may wait to be shown, and how many events are held at a time.
+_LOOK_SECONDS: Final = 0.25
+_PIECE: Final = 200
 
 
 class Views:
@@ -42,6 +48,8 @@ class Views:
         router: Router,
         local_only: bool,
         recent_events: Callable[[Sequence[str], int], Iterator[EventEnvelope]],
+        tail: Callable[[], JournalTail],
+        caught_up: Callable[[], Awaitable[object]],
     ) -> None:
         self._conversations = conversations
         self._turns = turns
@@ -53,12 +61,21 @@ class Views:
         self._router = router
         self._local_only = local_only
         self._recent_events = recent_events
+        self._tail = tail
+        self._caught_up = caught_up
 
     async def conversations(
-        self, *, folder: str | None = None, channel: Channel | None = None, limit: int = 50
+        self,
+        *,
+        folder: str | None = None,
+        channel: Channel | None = None,
+        limit: int = 50,
+        with_hidden: bool = False,
     ) -> Sequence[Conversation]:
         """List conversations, the one with the newest message first."""
-        return await self._conversations.conversations(folder=folder, channel=channel, limit=limit)
+        return await self._conversations.conversations(
+            folder=folder, channel=channel, limit=limit, with_hidden=with_hidden
+        )
 
     async def rows(
         self, folder: str | None = None, channel: Channel | None = None, limit: int = 50
@@ -71,6 +88,15 @@ class Views:
         """Return one conversation. Raises NotFoundError."""
         found = await self._conversations.get(conversation_id)
         return await asyncio.to_thread(self._row, found)
+
+    async def whole(self, conversation_id: str) -> WholeConversation:
+        """Return all that is known of a conversation, its messages and turns oldest first. Raises NotFoundError."""
+        return WholeConversation(
+            conversation=await self._conversations.get(conversation_id),
+            messages=tuple(await self._conversations.messages(conversation_id)),
+            turns=tuple(await self._turns.turns(conversation_id)),
+            ends=await self.ends(conversation_id),
+        )
 
     async def holder(self, conversation_id: str) -> LeaseHolder | None:
         """Return the other process that has a conversation open; None: nobody has, or this one."""
@@ -88,6 +114,8 @@ class Views:
             held_by=holder.pid if holder is not None else None,
             private=record.private,
             model=record.model,
+            forked_from=record.forked_from,
+            hidden=found.hidden,
         )
 
     def _other_holder(self, conversation_id: str) -> LeaseHolder | None:
@@ -113,6 +141,30 @@ class Views:
     async def resolve(self, text: str) -> str:
         """Return the id of the conversation that a person means. Raises NotFoundError."""
         return await self._conversations.resolve(text)
+
+    async def resolve_message(self, text: str) -> str:
+        """Return the id of the message that a person means. Raises NotFoundError."""
+        return await self._conversations.resolve_message(text)
+
+    async def search(self, text: str, *, folder: str | None = None, limit: int = 20) -> Sequence[FoundMessage]:
+        """Find messages in all conversations, the best match first: all words occur in each, "quoted words" together,
+        the last word perhaps only begun. Nothing is found for a text without words. Raises StorageError.
+        """
+        hits = await self._conversations.search(text, folder=folder, limit=limit)
+        return [
+            FoundMessage(
+                conversation_id=hit.conversation_id,
+                message_id=hit.message_id,
+                ts=hit.ts,
+                role=hit.role,
+                title=hit.title,
+                folder=hit.folder,
+                channel=hit.channel,
+                snippet=hit.snippet,
+                marks=hit.marks,
+            )
+            for hit in hits
+        ]
 
     async def transcript(self, conversation_id: str) -> Sequence[ConversationMessageRecord]:
         """Return all messages of a conversation, oldest first."""
@@ -176,6 +228,24 @@ class Views:
         """Iterate over the newest events in order, the newest last."""
         return self._recent_events(types, limit)
 
+    async def follow(
+        self, *, types: Sequence[str] = (), limit: int = 100
+    ) -> AsyncGenerator[Sequence[EventEnvelope], None]:
+        """Give what `events` does, then without end what any process appends, in order and in pieces; an empty piece
+        says that nothing came in the last quarter of a second. Raises StorageError.
+        """
+        tail = self._tail()
+        begun = await asyncio.to_thread(tail.begin)
+        await self._caught_up()  # no event may lie between what the views know and where the following begins
+        newest = await asyncio.to_thread(lambda: [*self._recent_events(types, limit)])
+        yield [each for each in newest if each.writer in begun and each.seq <= begun[each.writer].seq]
+        while True:
+            fresh = tail.fresh()
+            while piece := await asyncio.to_thread(_taken, fresh):
+                yield [each for _, each in piece if not types or each.event_type in types]
+            yield ()
+            await asyncio.sleep(_LOOK_SECONDS)
+
     def health(self) -> tuple[SubsystemHealth, ...]:
         """Return what failed in this process."""
         return self._health.snapshot()
@@ -191,7 +261,6 @@ class Views:
         """
         return await model_rows(self._router, local_only=self._local_only)
 
-    @staticmethod
-    def as_data(record: msgspec.Struct) -> dict[str, Any]:
-        """Return a record as JSON-able values."""
-        return msgspec.to_builtins(record)
+
+def _taken(events: Iterator[Located]) -> list[Located]:
+    return [*islice(events, _PIECE)]

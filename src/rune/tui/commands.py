@@ -24,6 +24,7 @@ KEYS: Final = (
     ("ctrl+l", "choose a model"),
     ("f3, ctrl+1 and f4, ctrl+2", "the task, the chat"),
     ("f2", "whether this folder's files may instruct"),
+    ("f6", "a fork of what another Rune has open"),
     ("ctrl+z, alt+z", "undo, redo in the prompt"),
     ("ctrl+c", "clear the prompt; twice: leave"),
     ("ctrl+d", "leave, on an empty prompt"),

@@ -13,15 +13,16 @@ from rune.surface.commands.command import CommandCall
 from rune.surface.commands.completion import Candidates
 from rune.surface.drafts import DraftFile, LeftDraft
 from rune.surface.prompt_history import Sent
+from rune.surface.reading_mode import notice
 from rune.surface.results import CommandResult
-from rune.surface.rows import ConversationRow, ModelRow
 from rune.surface.surface import Surface
 from rune.tui.app_start import CHANNELS, AppStart
+from rune.tui.listing import Listing
 from rune.tui.talk import Talk
 
 
 class Desk:
-    """What the person works at: a talk for each channel, one of them in front.
+    """What the person works at: a talk for each channel, one of them in front. `listing` has what to choose from.
 
     `changed` and `ended` are those of `Talk`, called for either of them.
     """
@@ -30,6 +31,7 @@ class Desk:
         self, surface: Surface, start: AppStart, *, changed: Callable[[Talk], None], ended: Callable[[Talk], None]
     ) -> None:
         self.surface = surface
+        self.listing = Listing(surface, start.folder)
         self.folder = start.folder
         self.channel: Channel = start.channel
         self.offered: tuple[str, ...] = ()
@@ -51,6 +53,12 @@ class Desk:
         }
 
     @property
+    def notice(self) -> str:
+        """Why nothing can be written, with what to do about it; "" where all is well."""
+        why = self.surface.reading_only
+        return "" if why is None else notice(why)
+
+    @property
     def talk(self) -> Talk:
         """The one in front."""
         return self.talks[self.channel]
@@ -65,11 +73,15 @@ class Desk:
         wrong is told in the transcript: a person can work without it.
         """
         await self._open_asked()
+        for row in self.surface.views.health():
+            for fact in row.recovered:
+                self.talk.tell(f"recovered ({row.subsystem}): {fact.what}", "/health shows it again.")
         try:
             self._draft = await asyncio.to_thread(self.surface.drafts.open, self.folder)
             await self._take_over(await asyncio.to_thread(self.surface.drafts.left_behind, self.folder))
         except RuneError as error:
-            self.talk.tell(f"what you type is not kept over a crash: {error.message}", error.hint, tier=1)
+            if not self.notice:  # which says as much
+                self.talk.tell(f"what you type is not kept over a crash: {error.message}", error.hint, tier=1)
 
     async def _open_asked(self) -> None:
         start, views = self._start, self.surface.views
@@ -78,6 +90,8 @@ class Desk:
         elif start.carry_on:
             for talk in self.talks.values():
                 identity, passed = await views.latest_free(self.folder, talk.channel)
+                if identity is None and passed:  # all are open elsewhere: the newest can be read, or forked
+                    identity, passed = (await views.rows(self.folder, talk.channel, limit=1))[0].id, ()
                 if identity is not None:
                     async with talk.still():
                         await talk.open(identity)
@@ -95,26 +109,35 @@ class Desk:
         else:
             self.talk.say(text, pasted=pasted)
 
+    def refuses(self, text: str, *, command: bool) -> bool:
+        """Say whether this cannot be sent, as nothing can be written; commands can still be given."""
+        return bool(self.notice) and not (command and self.surface.commands.is_command(text))
+
     async def command(self, line: str, *, quiet: bool = False) -> CommandResult | None:
         """Run a slash command in the channel in front, and go where it leads: a conversation opens in its channel.
 
         `quiet`: it was a key, and what it says stands elsewhere than in the transcript.
         """
         talk, name = self.talk, line.split(maxsplit=1)[0] if line.strip() else ""
-        if name not in ("/new", "/resume"):
+        if name not in ("/new", "/resume", "/fork"):
             return await talk.command(line, quiet=quiet)
+        was_held = talk.held_elsewhere
         try:
             async with talk.still():
-                if line.strip() == "/new" and (talk.conversation_id is None or talk.held_elsewhere):
+                if line.strip() == "/new" and (talk.conversation_id is None or talk.held_elsewhere or self.notice):
                     # There is no task of this process to end.
                     await talk.begin_anew()
                     return CommandResult(text="", data={})
                 result = await talk.command(line, quiet=quiet)
                 if result is not None and result.opens is not None:
                     await self._open(result.opens, within=talk)
+                    if name == "/fork":
+                        self.talk.tell(result.text)
         except RuneError as error:
             talk.failed(line, error)
             return None
+        if name == "/fork" and result is not None and was_held and talk.waiting:
+            talk.go_on()  # it waited because the original could not take it
         return result
 
     async def _open(self, identity: str, *, within: Talk | None = None) -> None:
@@ -143,8 +166,8 @@ class Desk:
         return remembered.entries
 
     async def remember(self, text: str, *, command: bool) -> None:
-        """Add what was sent to the history. Of private conversations nothing is kept."""
-        if self.talk.private:
+        """Add what was sent to the history. Of private conversations nothing is kept, and where nothing can be."""
+        if self.talk.private or self.notice:
             return
         try:
             await asyncio.to_thread(partial(self.surface.history.add, self.folder, text, command=command))
@@ -165,7 +188,7 @@ class Desk:
             try:
                 await asyncio.to_thread(self._draft.save, texts, unsent)
             except RuneError as error:
-                if not self._unkept:
+                if not self._unkept and not self.notice:
                     self._unkept = True
                     self.talk.tell(f"what you type is not kept over a crash: {error.message}", error.hint, tier=1)
                 return False
@@ -220,15 +243,6 @@ class Desk:
             return
         files = ", ".join(file.path for file in shown.instructions.everything)
         self.talk.tell(f"trusted: {files} instruct{'s' * (len(shown.instructions.everything) == 1)} Rune from now on")
-
-    async def models(self) -> tuple[Sequence[ModelRow], Sequence[str]]:
-        """Return the models that there are, and what kept others from being seen."""
-        rows, failures = await self.surface.views.model_rows()
-        return rows, [failure.message for failure in failures]
-
-    async def conversations(self) -> Sequence[ConversationRow]:
-        """Return the conversations of this folder, both channels, the newest first."""
-        return await self.surface.views.rows(folder=self.folder)
 
     async def look_for_model(self) -> None:
         """Find out which model will answer in each channel, so that it can be shown before it is asked."""

@@ -74,7 +74,8 @@ class Talk:
         self.folder = folder
         self.conversation_id: str | None = None
         self.private = False
-        self.held_elsewhere = False
+        self.holder: LeaseHeldError | None = None
+        self.offers_fork = False
         self.transcript = Transcript()
         self.waiting: tuple[Waiting, ...] = ()
         self.held = False
@@ -92,6 +93,18 @@ class Talk:
         self._turnstile = asyncio.Lock()
         self._flushes: Flushes[TurnEvent] = Flushes(self._take)
         self._keys = 0
+
+    @property
+    def held_elsewhere(self) -> bool:
+        """Whether another Rune has this conversation open, as far as is known; `holder` says who."""
+        return self.holder is not None
+
+    def read_on(self) -> bool:
+        """Offer no fork any more, until something is to be sent; False when none was offered."""
+        offered, self.offers_fork = self.offers_fork, False
+        if offered:
+            self._changed(self)
+        return offered
 
     @property
     def busy(self) -> bool:
@@ -162,14 +175,16 @@ class Talk:
         await self._leave(conversation_id)
         self.conversation_id, self.private = conversation_id, row.private
         self.transcript, self.context = transcript, context
-        self.held_elsewhere = holder is not None
+        self.holder, self.offers_fork = holder, holder is not None
         if holder is not None:
-            hint = "It can be read here. Once it is closed there it can be gone on with; /new begins another."
+            hint = "It can be read here; f6 goes on in a fork. Once it is closed there it can be gone on with."
             self.tell(holder.message, hint)
         self._changed(self)
 
     async def _hold(self, conversation_id: str) -> LeaseHeldError | None:
         """Take a conversation for this process, so that it is open in one place; returns who has it otherwise."""
+        if self._surface.reading_only is not None:
+            return None  # it is only read here, whoever writes it
         try:
             await self._surface.operator.hold(conversation_id)
         except LeaseHeldError as error:
@@ -205,7 +220,8 @@ class Talk:
     async def begin_anew(self) -> None:
         """Leave this conversation; the next message begins another one. Within `still`."""
         await self._leave(None)
-        self.conversation_id, self.private, self.held_elsewhere, self.context = None, False, False, None
+        self.conversation_id, self.private, self.context = None, False, None
+        self.holder, self.offers_fork = None, False
         self.transcript = Transcript()
         self._changed(self)
 
@@ -305,6 +321,8 @@ class Talk:
 
     def _refused(self, error: RuneError, key: str) -> None:
         self._flushes.flush()
+        if isinstance(error, LeaseHeldError) and error.conversation_id == self.conversation_id:
+            self.holder, self.offers_fork = error, True
         self.transcript = refused(self.transcript, error, key)
 
     async def _look_again(self, conversation_id: str) -> None:
@@ -317,7 +335,7 @@ class Talk:
     def _heed(self, event: TurnEvent) -> StopReason | None:
         """Act on what an event says about the turn itself; returns how it ended, once it has."""
         if isinstance(event, TurnOpened):
-            self.conversation_id, self.held_elsewhere = event.conversation_id, False
+            self.conversation_id, self.holder, self.offers_fork = event.conversation_id, None, False
             self._on_its_way = None
             if event.model:
                 self.model = Model(name=event.model, remote=event.remote, stand_in=event.provider == EMBEDDED)

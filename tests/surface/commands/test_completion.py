@@ -96,7 +96,7 @@ async def test_help_is_aligned_and_fits_80_columns(tmp_path: Path) -> None:
         commands = it.services.surface.commands.extended([ThemeCommand()])
         lines = (await commands.run("/help", call(it))).text.splitlines()
         assert max(len(line) for line in lines) <= 80
-        column = len("/trace [ID|list]") + 2
+        column = len("/fork [MESSAGE|N back]") + 2
         assert {line[column - 2 : column] for line in lines} == {"  "}
         assert all(line[column] != " " for line in lines)
         assert any(line.startswith(" " * column) for line in lines)

@@ -9,13 +9,12 @@ from rune.records.record import to_builtins
 from rune.surface.ages import age
 from rune.surface.commands.command import CommandCall
 from rune.surface.commands.completion import Completion
-from rune.surface.results import WIDTH, CommandResult
-from rune.surface.rows import ConversationRow
+from rune.surface.conversation_text import conversation_line, held, messages
+from rune.surface.results import CommandResult
 from rune.surface.views import Views
 
 _LISTED: Final = 20
 _OFFERED: Final = 50
-_AGE: Final = 11
 _HINT: Final = "/resume lists the conversations of this folder; as much of an id as is clear is enough."
 
 
@@ -39,7 +38,7 @@ class ResumeCommand:
         rows = await self._views.rows(call.folder, call.channel, limit=_OFFERED)
         now = self._clock.now_ms()
         return tuple(
-            Completion(text=row.id, note=f"{row.title or '(empty)'}, {age(row.last_active, now)}{_held(row)}")
+            Completion(text=row.id, note=f"{row.title or '(empty)'}, {age(row.last_active, now)}{held(row)}")
             for row in rows
             if row.id != call.conversation_id
         )
@@ -49,7 +48,7 @@ class ResumeCommand:
             row = await self._views.conversation(await self._views.resolve(named))
         except NotFoundError as error:
             raise NotFoundError(error.message, hint=_HINT) from error
-        text = f"{row.id}: {row.title or '(empty)'}, {_messages(row)}{_held(row)}"
+        text = f"{row.id}: {row.title or '(empty)'}, {messages(row)}{held(row)}"
         return CommandResult(text=text, data=to_builtins(row), opens=row.id)
 
     async def _list(self, call: CommandCall) -> CommandResult:
@@ -58,24 +57,7 @@ class ResumeCommand:
         if not rows:
             return CommandResult(text="no conversation in this folder yet", data=data)
         now = self._clock.now_ms()
-        lines = [_line(row, now, here=row.id == call.conversation_id) for row in rows]
+        lines = [conversation_line(row, now, here=row.id == call.conversation_id) for row in rows]
         if len(rows) == _LISTED:
             lines.append("`rune sessions list` shows more")
         return CommandResult(text="\n".join(lines), data=data)
-
-
-def _line(row: ConversationRow, now_ms: int, *, here: bool) -> str:
-    head = f"{'*' if here else ' '} {row.id}  {age(row.last_active, now_ms):<{_AGE}}  "
-    title, held = row.title or "(empty)", _held(row)
-    room = WIDTH - len(head) - len(held)
-    return f"{head}{title if len(title) <= room else title[: room - 1].rstrip() + '…'}{held}"
-
-
-def _messages(row: ConversationRow) -> str:
-    return "1 message" if row.messages == 1 else f"{row.messages:,} messages"
-
-
-def _held(row: ConversationRow) -> str:
-    if row.held_by is None:
-        return ""
-    return f" (open in process {row.held_by})" if row.held_by else " (open elsewhere)"

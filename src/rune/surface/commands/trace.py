@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rune.errors import NotFoundError
+from rune.records.record import to_builtins
 from rune.surface.commands.command import CommandCall
 from rune.surface.commands.completion import Completion
 from rune.surface.results import CommandResult
@@ -26,7 +27,7 @@ class TraceCommand:
             rows = await self._views.traces(conversation_id=call.conversation_id, limit=20)
             return CommandResult(text=trace_list(rows), data={"traces": [row.id for row in rows]})
         trace = await self._views.trace(call.argument or None, conversation_id=call.conversation_id)
-        return CommandResult(text=trace_text(trace), data={"trace": self._views.as_data(trace)})
+        return CommandResult(text=trace_text(trace), data={"trace": to_builtins(trace)})
 
     async def complete(self, call: CommandCall) -> Sequence[Completion]:
         """Return `list` and the ids of the newest traces."""

@@ -1,5 +1,6 @@
 """The screen on which a person talks with Rune: wires its widgets to the desk."""
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
@@ -20,6 +21,7 @@ from rune.tui.transcript_state import Transcript, newest_answer
 from rune.tui.widgets.completion import CompletionPopup
 from rune.tui.widgets.footer import Footer
 from rune.tui.widgets.header import Header
+from rune.tui.widgets.held_bar import HeldBar
 from rune.tui.widgets.notice_bar import NoticeBar
 from rune.tui.widgets.prompt import Prompt
 from rune.tui.widgets.transcript import TranscriptView
@@ -40,12 +42,13 @@ class ChatScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "take_offered", "Take back", priority=True, show=False),
         Binding("ctrl+x", "drop_offered", "Drop", priority=True, show=False),
-        Binding("ctrl+l", "models", "Models", priority=True),
+        Binding("ctrl+l", "dialog('models')", "Models", priority=True),
         Binding("ctrl+t", "thinking", "Thinking", priority=True),
         Binding("ctrl+y", "copy", "Copy answer", priority=True),
         Binding("f5", "copy_code", "Copy code", priority=True),
-        Binding("f1", "help", "Help", priority=True),
-        Binding("f2", "trust", "Trust", priority=True),
+        Binding("f1", "dialog('help')", "Help", priority=True),
+        Binding("f2", "dialog('trust')", "Trust", priority=True),
+        Binding("f6", "fork", "Fork", priority=True),
         Binding("ctrl+1,f3", "channel('task')", "Task", priority=True),
         Binding("ctrl+2,f4", "channel('chat')", "Chat", priority=True),
         Binding("pageup", "page(-1)", "Page up", priority=True),
@@ -80,6 +83,7 @@ class ChatScreen(Screen[None]):
         # The other channel's is mounted when it is first looked at.
         yield self._views[self.channel]
         yield TrustBar()
+        yield HeldBar()
         yield NoticeBar()
         yield WaitingMessages()
         yield Prompt()
@@ -96,10 +100,11 @@ class ChatScreen(Screen[None]):
         return self.desk.talk.transcript if self.desk is not None else Transcript()
 
     def show_opening(self, text: str) -> None:
-        """Say how far the opening is."""
+        """Say how far the opening is; once it is done, for a moment, how far the views are that are made anew."""
         if self.desk is None:
-            self._bars.hint = text
-            self._bars.show_footer()
+            self._bars.show_hint(text)
+        elif text:
+            self._bars.say(text)
 
     def unsent(self) -> tuple[str, ...]:
         """Return everything that was typed and not sent."""
@@ -129,7 +134,7 @@ class ChatScreen(Screen[None]):
         self._prompt.use_history(history)
         self.query_one(NoticeBar).offer(desk.offered)
         early, self._early = self._early, []
-        for event in early:
+        for event in early[::-1] if desk.notice else early:  # what comes back to the prompt comes before what is there
             self._submitted(event)
         self._bars.show()
         self.run_worker(self._look_around(desk), name="look around")
@@ -150,32 +155,41 @@ class ChatScreen(Screen[None]):
         if not event.text.strip():
             self.desk.talk.go_on()
             return
+        if self._bars.puts_back(event.text, command=event.command):
+            return
         self.run_worker(self.desk.remember(event.text, command=event.command), name="history")
         # `/etc/hosts is odd` is a message, and so is `!important`: no shell is there yet to run it.
         if event.command and self.desk.surface.commands.is_command(event.text):
             self.run_worker(self._command(event.text), name="command")
         else:
-            waits = self.desk.talk.busy
-            self.desk.say(event.text, pasted=event.pasted)
-            if not waits:  # what waits shows below the transcript, wherever one reads in that
+            if not self.desk.talk.busy:  # what waits shows below the transcript, wherever one reads in that
                 self._views[self.channel].follow()
+            self.desk.say(event.text, pasted=event.pasted)
         self._schedule_draft()
 
     async def _command(self, line: str) -> None:
         if self.desk is None:
             return
-        match line.strip():
-            case "/model":
+        match line.split():
+            case ["/model"]:
                 await self._pick_model()
-            case "/resume":
-                await self._pick_conversation()
-            case "/trust":
+                return
+            case ["/trust"]:
                 await self._decide_trust()
+                return
+            case ["/resume"] | ["/sessions" | "/search", *_]:
+                from rune.tui.screens import dialogs
+
+                identity = await dialogs.pick_conversation(self._rune, self.desk, line, self._clock)
+                if identity is None:
+                    return
+                line = f"/resume {identity}"
             case _:
-                await self.desk.command(line)
-                self._go_to(self.desk.channel)
-                self._views[self.channel].follow()
-                self._bars.show()
+                pass
+        await self.desk.command(line)
+        self._go_to(self.desk.channel)
+        self._views[self.channel].follow()
+        self._bars.show()
 
     @on(Prompt.Edited)
     def _edited(self, event: Prompt.Edited) -> None:
@@ -190,7 +204,7 @@ class ChatScreen(Screen[None]):
         if (text := self.desk.talk.take_back()) is not None:
             typed = self._prompt.whole_text
             self._prompt.set_text(f"{text}\n{typed}" if typed else text)
-        else:
+        elif not self.desk.talk.read_on():
             self.desk.talk.cancel()
 
     @on(Prompt.InterruptAsked)
@@ -262,13 +276,9 @@ class ChatScreen(Screen[None]):
     async def _decide_trust(self) -> None:
         from rune.tui.screens import dialogs
 
-        if self.desk is None or (status := await self.desk.trust()) is None:
-            return
-        if status.state == "nothing_to_trust":
-            await self.desk.command("/trust")
-            return
-        await dialogs.decide_trust(self._rune, self.desk, status, self._clock)
-        await self._ask_for_trust()
+        if self.desk is not None:
+            await dialogs.decide_trust(self._rune, self.desk, self._clock)
+            await self._ask_for_trust()
 
     def _seen(self) -> Seen:
         early = [event.text for event in self._early]
@@ -280,6 +290,8 @@ class ChatScreen(Screen[None]):
             return self.desk is not None and bool(self.desk.offered) and not self._prompt.text
         if action == "drop_offered":
             return self.desk is not None and bool(self.desk.offered)
+        if action == "fork":
+            return self.desk is not None and self.desk.talk.held_elsewhere
         return super().check_action(action, parameters)
 
     def action_take_offered(self) -> None:
@@ -295,9 +307,14 @@ class ChatScreen(Screen[None]):
             self.query_one(NoticeBar).offer(())
             self._schedule_draft()
 
-    def action_models(self) -> None:
-        """Choose a model."""
-        self.run_worker(self._pick_model(), name="dialog")
+    def action_fork(self) -> None:
+        """Go on in a fork of what another Rune has open."""
+        self.run_worker(self._command("/fork"), name="command")
+
+    def action_dialog(self, name: str) -> None:
+        """Show the help, choose a model, or look at the files that would instruct, and decide."""
+        dialogs = {"help": self._help, "models": self._pick_model, "trust": self._decide_trust}
+        self.run_worker(dialogs[name](), name="dialog")
 
     async def _pick_model(self) -> None:
         from rune.tui.screens import dialogs
@@ -307,14 +324,6 @@ class ChatScreen(Screen[None]):
         if await desk.command(f"/model {name}", quiet=True) is not None:
             self._bars.say(f"{name} answers from now on")
         self._bars.show()
-
-    async def _pick_conversation(self) -> None:
-        from rune.tui.screens import dialogs
-
-        if self.desk is not None:
-            identity = await dialogs.pick_conversation(self._rune, self.desk, self._clock)
-            if identity is not None:
-                await self._command(f"/resume {identity}")
 
     def action_thinking(self) -> None:
         """Open or fold the thinking in view."""
@@ -333,19 +342,11 @@ class ChatScreen(Screen[None]):
         """Copy the lowest code block in view, else the nearest above."""
         self._views[self.channel].action_copy_code()
 
-    def action_help(self) -> None:
-        """Show the keys and the commands."""
-        self.run_worker(self._help(), name="dialog")
-
     async def _help(self) -> None:
         from rune.tui.screens import dialogs
 
         if self.desk is not None:
             await dialogs.show_help(self._rune, self.desk)
-
-    def action_trust(self) -> None:
-        """Look at the files that would instruct, and decide."""
-        self.run_worker(self._decide_trust(), name="dialog")
 
     def action_channel(self, channel: Channel) -> None:
         """Bring a channel to the front."""
@@ -396,4 +397,4 @@ class ChatScreen(Screen[None]):
     def _save_draft(self) -> None:
         self._draft_timer = None
         if self.desk is not None:
-            self.run_worker(self.desk.save_draft(self.prompts()), name="draft")
+            self.run_worker(partial(self.desk.save_draft, self.prompts()), name="draft")

@@ -12,6 +12,9 @@ from rune.tui.footer_state import FooterState
 from rune.tui.glance import header_state, model_name
 from rune.tui.widgets.footer import Footer
 from rune.tui.widgets.header import Header
+from rune.tui.widgets.held_bar import HeldBar
+from rune.tui.widgets.notice_bar import NoticeBar
+from rune.tui.widgets.prompt import Prompt
 from rune.tui.widgets.transcript import TranscriptView
 from rune.tui.widgets.waiting import WaitingMessages
 from rune.version import __version__
@@ -58,8 +61,26 @@ class ChatBars:
         self._hint_timer = self._screen.set_timer(HINT_SECONDS, self._forget)
         self.show_footer()
 
+    def show_hint(self, text: str) -> None:
+        """Let the footer say this until something else is to be said."""
+        self.hint = text
+        self.show_footer()
+
+    def puts_back(self, text: str, *, command: bool) -> bool:
+        """Put what cannot be sent, as nothing can be written, before what was typed since; False where it can be."""
+        desk = self._look().desk
+        if desk is None or not desk.refuses(text, command=command):
+            return False
+        prompt = self._screen.query_one(Prompt)
+        typed = prompt.whole_text
+        prompt.set_text(f"{text}\n{typed}" if typed else text, as_command=command and not typed)
+        self.say("not sent: nothing can be written, only read")
+        return True
+
     def show(self) -> None:
         """Show all of them as things are now."""
+        self.show_notice()
+        self.show_held()
         self.show_header()
         self.show_waiting()
         self.show_footer()
@@ -69,6 +90,19 @@ class ChatBars:
         seen = self._look()
         state = header_state(seen.desk, seen.folder, seen.channel, seen.unread)
         self._screen.query_one(Header).show(state)
+
+    def show_notice(self) -> None:
+        """Show that nothing can be written, if that is so."""
+        desk = self._look().desk
+        if desk is not None:
+            self._screen.query_one(NoticeBar).warn(desk.notice)
+
+    def show_held(self) -> None:
+        """Show that another Rune has the conversation open, as long as a fork is offered."""
+        desk = self._look().desk
+        if desk is not None:
+            holder = desk.talk.holder if desk.talk.offers_fork else None
+            self._screen.query_one(HeldBar).offer(holder, waits=bool(desk.talk.waiting))
 
     def show_waiting(self) -> None:
         """Show what waits to be sent."""
@@ -100,7 +134,10 @@ class ChatBars:
         desk = self._look().desk
         talk = desk.talk if desk is not None else None
         pace = talk.transcript.pace if talk is not None else None
-        told = (pace and (pace.turn_id, pace.phase), talk and (talk.waiting, talk.model))
+        told = (
+            pace and (pace.turn_id, pace.phase),
+            talk and (talk.waiting, talk.model, talk.holder, talk.offers_fork),
+        )
         if told != self._told:
             self._told = told
             self.show()

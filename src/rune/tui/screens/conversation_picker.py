@@ -3,18 +3,22 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from rune.surface.ages import age
 from rune.surface.rows import ConversationRow
 from rune.text.safe_text import SafeText
 from rune.tui.fit import cut, foreign, spread, width_of
+from rune.tui.header_state import short_folder
 from rune.tui.lines import Line, Span
 from rune.tui.screens.picker import Found, Picker, PickerRow
 
+NONE_ANYWHERE: Final = "There is no conversation yet. Leave with esc and say something."
 NO_CONVERSATION: Final = "There is no conversation in this folder yet. Leave with esc and say something."
 _AGE_CELLS: Final = 11
 _ID_CELLS: Final = 6  # of the end of an id: its beginning is the time
+_FOLDER_CELLS: Final = 16
 _LEAST_TITLE: Final = 6
 _WIDE: Final = 60  # cells from which everything is said in words
 
@@ -23,18 +27,26 @@ class ConversationPicker(Picker):
     """Gives the id of a conversation, None when it was left. `load` may raise RuneError.
 
     One that another process has open may be chosen too: whether it is free is known only when it is taken.
-    `now_ms` is the wall time that ages are counted from.
+    `now_ms` is the wall time that ages are counted from. `anywhere`: they are of several folders, which are named.
     """
 
     def __init__(
-        self, load: Callable[[], Awaitable[Sequence[ConversationRow]]], *, now_ms: int, current: str = ""
+        self,
+        load: Callable[[], Awaitable[Sequence[ConversationRow]]],
+        *,
+        now_ms: int,
+        current: str = "",
+        query: str = "",
+        anywhere: bool = False,
     ) -> None:
         async def rows() -> Found:
             conversations = await load()
-            table = ConversationTable(conversations, now_ms=now_ms, current=current)
-            return Found([_row(each, table) for each in conversations])
+            table = ConversationTable(conversations, now_ms=now_ms, current=current, anywhere=anywhere)
+            return Found([_row(each, table, each.folder if anywhere else "") for each in conversations])
 
-        super().__init__("Conversations", rows, empty=NO_CONVERSATION, current=current)
+        title = "Conversations of all folders" if anywhere else "Conversations"
+        empty = NONE_ANYWHERE if anywhere else NO_CONVERSATION
+        super().__init__(title, rows, empty=empty, current=current, query=query)
 
 
 class ConversationTable:
@@ -42,26 +54,34 @@ class ConversationTable:
     all rows stand below each other.
     """
 
-    def __init__(self, rows: Sequence[ConversationRow], *, now_ms: int, current: str = "") -> None:
+    def __init__(
+        self, rows: Sequence[ConversationRow], *, now_ms: int, current: str = "", anywhere: bool = False
+    ) -> None:
         self._rows = rows
+        self._anywhere = anywhere
         self._now_ms = now_ms
         self._current = current
         self._twins: dict[int, frozenset[str]] = {}
 
     def line(self, row: ConversationRow, width: int) -> Line:
-        """Return a conversation in at most `width` cells: how old, what about, who has it open, how long, which
-        channel; the end of its id too where its title reads like another one's.
+        """Return a conversation in at most `width` cells: how old, what about, whether it is a fork, who has it open,
+        how long, which channel, or of which folder; the end of its id too where its title reads like another one's.
         """
         wide = width >= _WIDE
         left = Span(SafeText(f"{age(row.last_active, self._now_ms):<{_AGE_CELLS}}  "), "dim")
         count = f"{row.messages:,} message{'' if row.messages == 1 else 's'}"
         right = [Span(SafeText(f"  {count:>14}  {row.channel}" if wide else f"  {row.messages:>4}"), "dim")]
+        if wide and self._anywhere:
+            folder = short_folder(row.folder, str(Path.home()), _FOLDER_CELLS)
+            right = [Span(SafeText(f"  {row.channel}  {_padded(folder)}"), "dim")]
         shown = _title(row, max(width - width_of([left, *right]), 1))
         if self._current and row.id == self._current:
             right.insert(0, Span(SafeText("  open here" if wide else "  here"), "accent"))
         elif row.held_by is not None:
-            words = f"  open in process {row.held_by}" if wide else f"  pid {row.held_by}"
+            words = f"  open in process {row.held_by}" if wide and not self._anywhere else f"  pid {row.held_by}"
             right.insert(0, Span(SafeText(words), "warning"))
+        if row.forked_from is not None:
+            right.insert(0, Span(SafeText("  fork"), "dim"))
         if shown in self._alike(width - width_of([left, right[-1]])):
             tail = Span(SafeText(f"  …{foreign(row.id[-_ID_CELLS:], _ID_CELLS)}"), "dim")
             if width - width_of([left, tail, *right]) < _LEAST_TITLE:
@@ -78,8 +98,13 @@ class ConversationTable:
         return self._twins[cells]
 
 
-def _row(row: ConversationRow, table: ConversationTable) -> PickerRow:
-    return PickerRow(row.id, f"{row.title} {row.channel} {row.id}", partial(table.line, row))
+def _row(row: ConversationRow, table: ConversationTable, folder: str) -> PickerRow:
+    kinds = f"{row.channel} fork" if row.forked_from is not None else row.channel
+    return PickerRow(row.id, f"{row.title} {kinds} {folder} {row.id}", partial(table.line, row))
+
+
+def _padded(folder: SafeText) -> SafeText:
+    return SafeText(folder + " " * max(_FOLDER_CELLS - width_of([Span(folder)]), 0))
 
 
 def _title(row: ConversationRow, cells: int) -> SafeText:

@@ -2,7 +2,6 @@
 
 from textual.app import App
 
-from rune.config.trust import TrustStatus
 from rune.host.clock import Clock
 from rune.surface.prompt_history import Sent
 from rune.tui.desk import Desk
@@ -11,6 +10,7 @@ from rune.tui.screens.conversation_picker import ConversationPicker
 from rune.tui.screens.help import HelpScreen
 from rune.tui.screens.history_search import HistorySearch
 from rune.tui.screens.instructions import InstructionsScreen
+from rune.tui.screens.message_search import MessageSearch
 from rune.tui.screens.model_picker import ModelPicker
 
 AnyApp = App[None]
@@ -18,13 +18,23 @@ AnyApp = App[None]
 
 async def pick_model(app: AnyApp, desk: Desk) -> str | None:
     """Return the model that was chosen."""
-    return await app.push_screen_wait(ModelPicker(desk.models, current=model_name(desk)))
+    return await app.push_screen_wait(ModelPicker(desk.listing.models, current=model_name(desk)))
 
 
-async def pick_conversation(app: AnyApp, desk: Desk, clock: Clock) -> str | None:
-    """Return the id of the conversation that was chosen."""
-    current = desk.talk.conversation_id or ""
-    picker = ConversationPicker(desk.conversations, now_ms=clock.now_ms(), current=current)
+async def pick_conversation(app: AnyApp, desk: Desk, line: str, clock: Clock) -> str | None:
+    """Return the id of the conversation that was chosen: of this folder (/resume), of all folders (/sessions), or of
+    those in which words occur (/search). What stands behind the command's name is in the filter.
+    """
+    current, now = desk.talk.conversation_id or "", clock.now_ms()
+    name, words = [*line.strip().split(maxsplit=1), ""][:2]
+    match name:
+        case "/search":
+            picker = MessageSearch(desk.listing.search, now_ms=now, query=words)
+        case "/sessions":
+            load = desk.listing.conversations_anywhere
+            picker = ConversationPicker(load, now_ms=now, current=current, query=words, anywhere=True)
+        case _:
+            picker = ConversationPicker(desk.listing.conversations, now_ms=now, current=current)
     return await app.push_screen_wait(picker)
 
 
@@ -40,8 +50,13 @@ async def show_help(app: AnyApp, desk: Desk) -> None:
     await app.push_screen_wait(HelpScreen("Keys and commands", text))
 
 
-async def decide_trust(app: AnyApp, desk: Desk, status: TrustStatus, clock: Clock) -> None:
-    """Show what would instruct, and do what the person decides about it."""
+async def decide_trust(app: AnyApp, desk: Desk, clock: Clock) -> None:
+    """Show what would instruct, and do what the person decides about it; where there is nothing, say so."""
+    if (status := await desk.trust()) is None:
+        return
+    if status.state == "nothing_to_trust":
+        await desk.command("/trust")
+        return
     match await app.push_screen_wait(InstructionsScreen(status, clock)):
         case "trust":
             await desk.grant(status)

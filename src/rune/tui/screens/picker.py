@@ -184,6 +184,7 @@ class Picker(ModalScreen[str | None]):
     """Gives the `name` of what was chosen, None when it was left.
 
     `load` may raise RuneError, which is shown in place of the rows. `empty` says what to do where there are none.
+    `query` stands in the filter from the beginning, `asks` is said there while nothing does.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -195,8 +196,19 @@ class Picker(ModalScreen[str | None]):
     ]
     CSS_PATH = "picker.tcss"
 
-    def __init__(self, title: str, load: Callable[[], Awaitable[Found]], *, empty: str, current: str = "") -> None:
+    def __init__(
+        self,
+        title: str,
+        load: Callable[[], Awaitable[Found]],
+        *,
+        empty: str,
+        current: str = "",
+        query: str = "",
+        asks: str = "type to narrow",
+    ) -> None:
         super().__init__()
+        self._query = safe_text(query[:_LONGEST], newlines=False, tabs=False)
+        self._asks = asks
         self._title = title
         self._load = load
         self._empty = empty
@@ -208,13 +220,15 @@ class Picker(ModalScreen[str | None]):
         """Put the filter above the rows, and what is to be said below them."""
         with Vertical(id="picker"):
             yield PickerLine(self._title)
-            yield FilterInput(placeholder="type to narrow", compact=True, select_on_focus=False)
+            yield FilterInput(self._query, placeholder=self._asks, compact=True, select_on_focus=False)
             yield PickerRows()
             yield PickerNotes()
 
     def on_mount(self) -> None:
         """Ask for the rows."""
-        self.query_one(FilterInput).focus()
+        typed = self.query_one(FilterInput)
+        typed.focus()
+        typed.cursor_position = len(typed.value)
         self._show()
         self._fit()
         self.run_worker(self._fill(), name="rows", exclusive=True)
@@ -236,17 +250,26 @@ class Picker(ModalScreen[str | None]):
 
         Narrowing does not change it: nothing moves while one types.
         """
-        rows = len(self._found.rows) if self._found is not None else 0
         box = self.query_one("#picker")
         notes = len(self.query_one(PickerNotes).draw(box.content_size.width or self.size.width))
-        box.styles.height = box.gutter.height + _FIXED_ROWS + min(max(rows, 1), _MOST_ROWS) + notes
+        box.styles.height = box.gutter.height + _FIXED_ROWS + min(max(self._height(), 1), _MOST_ROWS) + notes
+
+    def _height(self) -> int:
+        """Return how many rows there shall be room for."""
+        return len(self._found.rows) if self._found is not None else 0
 
     def _show(self, keep: str = "") -> None:
         rows = self._found.rows if self._found is not None else ()
-        query = self.query_one(FilterInput).value
+        query = self._typed()
         shown = [rows[position] for position in ranked(query, [row.find for row in rows])]
         self.query_one(PickerRows).show(shown, keep=keep)
-        self.query_one(PickerNotes).show(self._said(query, any_shown=bool(shown)))
+        self._say(query, any_shown=bool(shown))
+
+    def _typed(self) -> str:
+        return self.query_one(FilterInput).value
+
+    def _say(self, query: str, *, any_shown: bool) -> None:
+        self.query_one(PickerNotes).show(self._said(query, any_shown=any_shown))
 
     def _said(self, query: str, *, any_shown: bool) -> Sequence[tuple[str, str]]:
         """Return what is said below the rows, with its style: the state of things first."""
@@ -262,17 +285,29 @@ class Picker(ModalScreen[str | None]):
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
         event.stop()
+        self._narrowed()
+
+    def _narrowed(self) -> None:
+        """Show what the filter leaves now."""
         self._show()
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
+        self._entered()
+
+    def _entered(self) -> None:
+        """Choose the row under the cursor."""
         self.query_one(PickerRows).choose()
 
     @on(PickerRows.Chosen)
     def _chosen(self, event: PickerRows.Chosen) -> None:
         event.stop()
-        self.dismiss(event.name)
+        self.dismiss(self._choice(event.name))
+
+    def _choice(self, name: str) -> str:
+        """Return what choosing the row of that name gives."""
+        return name
 
     def action_move(self, by: int) -> None:
         """Go to another row."""

@@ -1,11 +1,12 @@
-"""One row above the prompt for what is offered and not asked."""
+"""Rows above the prompt: that nothing can be written, and what is offered and not asked."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from rune.text.safe_text import SafeText
 from rune.tui.fit import flowing, spread
-from rune.tui.lines import Line, Span
+from rune.tui.lines import Line, Span, line
+from rune.tui.markdown.wrapping import plain
 from rune.tui.painting import line_classes
 from rune.tui.widgets.line_rows import LineRows
 
@@ -13,11 +14,20 @@ _LEAST_TEXT: Final = 8
 
 
 class NoticeBar(LineRows):
-    """Shows what an ended Rune left unsent, until it is taken or dropped."""
+    """Shows why nothing can be written as long as that is so, and what an ended Rune left unsent until it is taken or
+    dropped.
+    """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("key", "you")
+    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("key", "you", "warning")
 
     _texts: tuple[str, ...] = ()
+    _warning = ""
+
+    def warn(self, text: str) -> None:
+        """Show this in as many rows as it takes; "": nothing is wrong."""
+        if text != self._warning:
+            self._warning = text
+            self.redraw()
 
     def offer(self, texts: Sequence[str]) -> None:
         """Offer these unsent texts; none: it takes no room."""
@@ -26,8 +36,17 @@ class NoticeBar(LineRows):
             self.redraw()
 
     def draw(self, width: int) -> Sequence[Line]:
-        """Return one row, or none."""
-        return (unsent_line(self._texts, width),) if self._texts else ()
+        """Return the rows of the warning, and one of what is unsent; none where there is neither."""
+        unsent = (unsent_line(self._texts, width),) if self._texts else ()
+        return (*warning_lines(self._warning, width), *unsent)
+
+
+def warning_lines(text: str, width: int) -> tuple[Line, ...]:
+    """Return a warning in rows of this width, each a cell away from both edges; none for no text."""
+    if not text:
+        return ()
+    rows = plain(" ".join(text.split()), max(width - 2, 1), "warning")
+    return tuple(line(Span(SafeText(" ")), *row.spans) for row in rows)
 
 
 def unsent_line(texts: Sequence[str], width: int) -> Line:

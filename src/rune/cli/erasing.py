@@ -1,0 +1,55 @@
+"""`rune erase`: shows what will go, asks, and tells each place that was looked at."""
+
+import argparse
+import json
+import os
+
+from rune.cli.descriptors import STDIN, wait_for
+from rune.cli.exit_codes import ExitCode
+from rune.cli.output import Output
+from rune.cli.stdin import is_terminal
+from rune.errors import UsageError
+from rune.surface.erasure import Erasure, plan_result, report_result
+
+_LONGEST_ANSWER = 100
+
+
+def erase(erasure: Erasure, options: argparse.Namespace, output: Output) -> ExitCode:
+    """Erase what `options.id` names; exit code 1 where the text is left somewhere.
+
+    Raises UsageError where nobody can be asked, and what Erasure.prepared and Erasure.erase raise.
+    """
+    if not options.yes and not is_terminal():
+        raise UsageError(
+            "nobody can be asked: stdin is no terminal", hint="With --yes it is erased without a question, for good."
+        )
+    with erasure.prepared(options.id) as plan:
+        planned = plan_result(plan)
+        if plan.nothing:
+            output.line(json.dumps(planned.data | {"already": True}) if options.json else planned.text)
+            return ExitCode.DONE
+        for line in planned.text.splitlines():
+            output.note(line)
+        if not options.yes and not _agreed(output):
+            output.note("nothing was changed")
+            return ExitCode.INTERRUPTED
+        try:
+            report = erasure.erase(plan)
+        except BaseException:
+            output.note("rune: this is not finished: the same command again goes on with it")
+            raise
+    result = report_result(plan, report)
+    output.line(json.dumps(result.data) if options.json else result.text)
+    return ExitCode.DONE if result.ok else ExitCode.FAILED
+
+
+def _agreed(output: Output) -> bool:
+    output.note("erase for good? [y/N]")
+    typed = b""
+    while b"\n" not in typed and len(typed) < _LONGEST_ANSWER:
+        wait_for(STDIN)
+        piece = os.read(STDIN, _LONGEST_ANSWER)
+        if not piece:
+            break
+        typed += piece
+    return typed.strip().lower() in {b"y", b"yes"}

@@ -1,0 +1,194 @@
+"""Which bodies must go so that nothing of what was named is left, what is put in their place, and what stays."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
+
+import msgspec
+
+from rune.records.envelope import EventEnvelope
+from rune.records.events import ConversationRenamed, ModelSelected, PrefixChanged
+from rune.records.messages import ConversationMessageRecord, ConversationRecord
+from rune.records.record import Record, to_builtins
+from rune.records.tasks import TaskStateRecord
+from rune.records.tools import PreparedCall, ToolResult
+from rune.store.codec import ErasedBody
+from rune.store.erasing.aim import MESSAGES, TASKS, TITLED, Aim, Decode
+from rune.store.order import Located
+from rune.text.sought import SHORTEST
+
+ERASED_TITLE = "(erased)"
+TitleOf = Callable[[str], str]
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """An event whose body goes, and where it lies. `erasing_id` is None until a `body.erased` names it."""
+
+    event_id: str
+    event_type: str
+    partition: str
+    writer: str
+    segment: int
+    payload_hash: str
+    erasing_id: str | None
+
+
+class PutBack(msgspec.Struct, frozen=True):
+    """A fact that must be told again without the text, so that what it is about does not disappear."""
+
+    event_type: str
+    partition: str
+    body: Record
+
+
+class Choice(msgspec.Struct, kw_only=True):
+    """The bodies that go. `texts` is what was said in them, `already` how many were erased before, `last_pseq` the
+    last place given in each conversation that is touched.
+    """
+
+    chosen: dict[str, Chosen] = {}
+    texts: list[str] = []
+    already: int = 0
+    put_back: list[PutBack] = []
+    last_pseq: dict[str, int] = {}
+
+    def add(self, item: Located, erasing_id: str | None, texts: Iterable[str]) -> None:
+        """Take an event in."""
+        offset, envelope = item
+        self.chosen[envelope.event_id] = Chosen(
+            envelope.event_id,
+            envelope.event_type,
+            envelope.partition_key,
+            envelope.writer,
+            offset.segment,
+            envelope.payload_hash,
+            erasing_id,
+        )
+        self.texts += [text for text in texts if text.strip() and text != ERASED_TITLE]
+
+
+class _Conversation:
+    """What is known of a conversation that is touched and stays; the later event of two holds."""
+
+    def __init__(self) -> None:
+        self.created: ConversationRecord | None = None
+        self.kept = False
+        self.facts: dict[str, tuple[int, str | None]] = {}
+        self.tasks: dict[str, tuple[int, bool, TaskStateRecord]] = {}
+
+    def see(self, envelope: EventEnvelope, body: Record, *, goes: bool) -> None:
+        match body:
+            case ConversationRecord():
+                self.created = body
+                self.kept = self.kept or not goes
+                self._set("model", envelope.pseq, body.model)
+                self._set("prefix", envelope.pseq, body.prefix)
+            case ConversationRenamed() if not goes:
+                self._set("title", envelope.pseq, body.title)
+            case ModelSelected():
+                self._set("model", envelope.pseq, body.model)
+            case PrefixChanged():
+                self._set("prefix", envelope.pseq, body.prefix)
+            case TaskStateRecord():
+                before = self.tasks.get(body.id)
+                if before is None or before[0] < envelope.pseq:
+                    self.tasks[body.id] = (envelope.pseq, goes, body)
+            case _:
+                pass
+
+    def _set(self, fact: str, pseq: int, value: str | None) -> None:
+        if fact not in self.facts or self.facts[fact][0] < pseq:
+            self.facts[fact] = (pseq, value)
+
+    def put_back(self, partition: str) -> Iterator[PutBack]:
+        """Tell again what would be missing: the record, with today's facts, and tasks whose last state goes."""
+        if self.created is not None and not self.kept:
+            record = msgspec.structs.replace(
+                self.created,
+                title=self.facts.get("title", (0, None))[1] or ERASED_TITLE,
+                model=self.facts["model"][1] or "",
+                prefix=self.facts["prefix"][1],
+            )
+            kind = "conversation.created" if record.forked_from is None else "conversation.forked"
+            yield PutBack(kind, partition, record)
+        for _, goes, task in self.tasks.values():
+            if goes:
+                yield PutBack("task.amended", partition, msgspec.structs.replace(task, title=ERASED_TITLE))
+
+
+def choose(events: Iterable[Located], decode: Decode, aim: Aim, title_of: TitleOf) -> Choice:
+    """Return the bodies that go for `aim`, and those that an earlier erasure named and did not come to.
+
+    Of a conversation every body goes. Of a message its own, and titles that were made from it, in its conversation
+    and in those branched off it.
+    """
+    said = {each.event_id for each in aim.messages.values()}
+    homes = {each.conversation_id for each in aim.messages.values() if each.content is not None}
+    lineage = aim.lineage(homes)
+    titles = {title_of(each.content) for each in aim.messages.values() if each.content} - {"", ERASED_TITLE}
+    choice = Choice()
+    touched: dict[str, _Conversation] = {}
+    for item in events:
+        envelope = item[1]
+        partition = envelope.partition_key
+        if partition.startswith("cnv_"):
+            choice.last_pseq[partition] = max(choice.last_pseq.get(partition, 0), envelope.pseq)
+        named = partition in aim.conversations or envelope.event_id in aim.events or envelope.event_id in said
+        pending = envelope.event_id in aim.erasing
+        titled = partition in lineage and envelope.event_type in (*TITLED, *TASKS)
+        stateful = envelope.event_type in (*TITLED, *TASKS, "model.selected", "context.prefix_changed")
+        if not (named or pending or titled or stateful):
+            continue
+        body = decode(envelope)
+        if isinstance(body, ErasedBody):
+            choice.already += int(named)
+            continue
+        goes = named or pending or (titled and getattr(body, "title", "") in titles)
+        if goes:
+            whole = envelope.event_id in aim.events
+            choice.add(item, aim.erasing.get(envelope.event_id), texts_of(body, title_of, whole=whole))
+        if pending:
+            continue  # what had to be put back for it was told together with the `body.erased` that names it
+        if stateful and partition not in aim.conversations:
+            touched.setdefault(partition, _Conversation()).see(envelope, body, goes=goes)
+    for partition, conversation in touched.items():
+        choice.put_back += conversation.put_back(partition)
+    return choice
+
+
+def texts_of(body: Record, title_of: TitleOf, *, whole: bool = False) -> Iterator[str]:
+    """Give what was said in a body; of other bodies than those in which somebody speaks only with `whole`."""
+    match body:
+        case ConversationMessageRecord():
+            yield from (body.content, body.thinking, body.tail)
+            for call in body.tool_calls:
+                yield from _strings(call.arguments)
+            title = title_of(body.content)
+            if title and title not in body.content:
+                yield title.removesuffix("…")  # what titles hold of a long line
+        case ConversationRecord() | ConversationRenamed() | TaskStateRecord():
+            yield body.title.removesuffix("…")
+        case PreparedCall():
+            yield body.effect
+            yield from _strings(body.call.arguments)
+        case ToolResult():
+            yield body.summary
+        case _ if whole:
+            yield from (text for text in _strings(to_builtins(body)) if " " in text and len(text) >= SHORTEST)
+        case _:
+            return
+
+
+def is_message(event_type: str) -> bool:
+    """Say whether somebody speaks in events of this type."""
+    return event_type in MESSAGES
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in cast("dict[str, Any]", value).values():
+            yield from _strings(inner)
+    elif isinstance(value, list | tuple):
+        for inner in cast("list[Any]", value):
+            yield from _strings(inner)

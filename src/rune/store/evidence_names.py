@@ -1,0 +1,77 @@
+"""Which blobs an event names: only fields that hold evidence ids, never what looks like one in somebody's text."""
+
+from collections.abc import Iterator
+
+from rune.records.approvals import PendingApprovalRecord
+from rune.records.envelope import EventEnvelope
+from rune.records.events import EventImported, PinImported, PrefixChanged
+from rune.records.messages import ConversationMessageRecord, ConversationRecord
+from rune.records.record import Record
+from rune.records.tasks import TaskStateRecord
+from rune.records.tools import ToolResult
+from rune.records.traces import InferenceTraceRecord
+from rune.store.codec import evidence_form, is_digest
+
+
+def names_evidence(event_type: str) -> bool:
+    """Say whether bodies of this type can name blobs."""
+    return event_type in _NAMING
+
+
+def outgrown(envelope: EventEnvelope) -> bool:
+    """Say whether the event's body itself lies in evidence, under its `payload_hash`."""
+    return bytes(envelope.body) == evidence_form(envelope.payload_hash)
+
+
+def blobs_of(body: Record) -> frozenset[str]:
+    """Return the evidence ids that a body names."""
+    return frozenset(name for name in _named(body) if name and is_digest(name))
+
+
+def _named(body: Record) -> Iterator[str | None]:
+    match body:
+        case ConversationRecord():
+            yield body.prefix
+        case ConversationMessageRecord():
+            yield from body.attachments
+        case PrefixChanged():
+            yield body.prefix
+        case ToolResult():
+            yield body.output
+        case TaskStateRecord():
+            yield body.outcome_ref  # an imported task rests on its original
+        case EventImported() | PinImported():
+            yield body.evidence
+        case PendingApprovalRecord():
+            yield body.loop_state
+        case InferenceTraceRecord():
+            for request in body.requests:
+                yield request.prefix
+                yield request.tools
+                yield from (block.blob for block in request.blocks)
+        case _:
+            return
+
+
+_NAMING = frozenset(
+    {
+        "conversation.created",
+        "conversation.forked",
+        "user.message",
+        "response.generated",
+        "tool.message",
+        "context.prefix_changed",
+        "tool.result",
+        "approval.requested",
+        "approval.decided",
+        "approval.expired",
+        "inference.traced",
+        "event.imported",
+        "pin.imported",
+        "task.created",
+        "task.amended",
+        "task.transition",
+        "task.stale",
+        "task.imported",
+    }
+)

@@ -1,0 +1,83 @@
+"""A views file as it lies there, looked at without changing it or making one."""
+
+from pathlib import Path
+from typing import Final
+
+import apsw
+import msgspec
+
+from rune.store.event_store import Offset
+from rune.store.view_cursor import read_cursor
+
+_PROBLEMS_NAMED: Final = 3
+# A rebuild may hold it for a moment; a doctor does not wait longer.
+_BUSY_MILLISECONDS: Final = 2_000
+
+
+class ViewsState(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found. `there`: the file is; `problem` says why it cannot be used ("": it can); `cursor` how far it
+    followed each slot; `bytes` all that it takes, with its log; `sqlite` the library's version.
+    """
+
+    there: bool
+    sqlite: str
+    fts5: bool
+    problem: str = ""
+    cursor: dict[str, Offset] = {}
+    bytes: int = 0
+
+
+def inspect_views(path: Path) -> ViewsState:
+    """Check a views file (`PRAGMA quick_check`) and say how far it has come. Raises nothing for a damaged file."""
+    sqlite, fts5 = apsw.sqlite_lib_version(), _has_fts5()
+    if not path.is_file() or path.is_symlink():
+        problem = "it is not a plain file" if path.exists() or path.is_symlink() else ""
+        return ViewsState(there=bool(problem), sqlite=sqlite, fts5=fts5, problem=problem)
+    files = [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
+    size = sum(file.lstat().st_size for file in files if file.exists())
+    problem, cursor = "", dict[str, Offset]()
+    try:
+        cursor, problem = _looked_into(path)
+    except (apsw.Error, UnicodeDecodeError, ValueError) as error:
+        problem = str(error) or type(error).__name__
+    return ViewsState(there=True, sqlite=sqlite, fts5=fts5, problem=problem, cursor=cursor, bytes=size)
+
+
+def _has_fts5() -> bool:
+    connection = apsw.Connection(":memory:")
+    try:
+        connection.execute("CREATE VIRTUAL TABLE trial USING fts5 (text)").fetchall()
+    except apsw.SQLError:
+        return False
+    else:
+        return True
+    finally:
+        connection.close()
+
+
+def _looked_into(path: Path) -> tuple[dict[str, Offset], str]:
+    connection = _connect(path)
+    try:
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        found = [str(row[0]) for row in connection.execute(f"PRAGMA quick_check({_PROBLEMS_NAMED})")]
+        if found != ["ok"]:
+            return {}, "; ".join(found)
+        return read_cursor(connection), ""
+    finally:
+        connection.close()
+
+
+def _connect(path: Path) -> apsw.Connection:
+    """Open it for reading only. With its log beside it somebody has it open, or had when he was killed: SQLite reads
+    both. Without one the file is all there is, and SQLite is told so: it would make an empty log otherwise.
+    """
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOFOLLOW
+    if path.with_name(f"{path.name}-wal").exists():
+        try:
+            connection = apsw.Connection(f"{path.as_uri()}?mode=ro", flags=flags)
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        except apsw.CantOpenError:
+            pass  # a folder that cannot be written: without the log the newest part is not seen
+        else:
+            return connection
+    return apsw.Connection(f"{path.as_uri()}?immutable=1", flags=flags)

@@ -1,0 +1,130 @@
+"""Searching while one types: never more than one search at a time, and Enter means what was typed."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rune.errors import StorageUnavailableError
+from rune.surface.rows import FoundMessage
+from rune.tui.screens.message_search import MessageSearch, found_line
+from tests.tui.small_app import HOSTILE, SIZES, SmallApp, is_safe, screen_rows, screen_text, settled
+
+NOW = 1_796_040_000_000  # 2026-11-30T12:00:00Z
+
+
+def hit(number: int, snippet: str = "the Rhine ends", title: str = "rivers", marks: object = ((4, 9),)) -> FoundMessage:
+    return FoundMessage(
+        conversation_id=f"cnv_{number}",
+        message_id=f"msg_{number}",
+        ts="2026-11-30T11:57:00.000Z",
+        role="user",
+        title=title,
+        folder="/work",
+        channel="task",
+        snippet=snippet,
+        marks=marks,  # pyright: ignore[reportArgumentType]  # spelled as an object for the property below
+    )
+
+
+class Searching(SmallApp):
+    """Opens the search and keeps what it gave. A text is found once its `gate` is open."""
+
+    def __init__(self, *hits: FoundMessage, query: str = "", fails: bool = False) -> None:
+        super().__init__()
+        self.given: list[str | None] = []
+        self.asked: list[str] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self._hits, self._query, self._fails = hits, query, fails
+
+    async def search(self, text: str) -> Sequence[FoundMessage]:
+        self.asked.append(text)
+        await self.gate.wait()
+        if self._fails:
+            raise StorageUnavailableError("the index cannot be read", hint="Free some space.")
+        return [each for each in self._hits if text in each.snippet]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.push_screen(MessageSearch(self.search, now_ms=NOW, query=self._query), self.given.append)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_row_says_in_which_conversation_and_around_which_words(size: tuple[int, int]) -> None:
+    app = Searching(hit(1), query="Rhine")
+    async with app.run_test(size=size) as pilot:
+        await settled(app, pilot)
+        assert "rivers" in screen_text(app)
+        assert "the Rhine ends" in screen_text(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.given == ["cnv_1"]
+
+
+async def test_what_is_typed_while_a_search_runs_is_one_search_more() -> None:
+    app = Searching(hit(1), hit(2, "the Elbe ends"))
+    async with app.run_test() as pilot:
+        await settled(app, pilot)
+        app.gate.clear()
+        await pilot.press(*"the Elbe")
+        await pilot.pause()
+        assert app.asked == ["t"]
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.given == []
+        app.gate.set()
+        await settled(app, pilot)
+        assert app.asked == ["t", "the Elbe"]
+        assert app.given == ["cnv_2"]
+
+
+async def test_none_nothing_typed_and_a_failure_are_said_inside() -> None:
+    app = Searching(hit(1))
+    async with app.run_test() as pilot:
+        await settled(app, pilot)
+        assert "All words must occur" in screen_text(app)
+        assert app.asked == []
+        await pilot.press(*"Oder")
+        await settled(app, pilot)
+        assert "no message has “Oder”" in screen_text(app)
+        await pilot.press("enter", "escape")
+        await pilot.pause()
+        assert app.given == [None]
+    app = Searching(query="x", fails=True)
+    async with app.run_test() as pilot:
+        await settled(app, pilot)
+        assert "the index cannot be read" in screen_text(app)
+        assert "Free some space." in screen_text(app)
+
+
+async def test_hostile_texts_stay_text() -> None:
+    app = Searching(*(hit(place, text, text, ()) for place, text in enumerate(HOSTILE)), query="")
+    async with app.run_test(size=(60, 24)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("x")
+        await settled(app, pilot)
+        assert all(is_safe(each) for each in screen_rows(app))
+
+
+@given(
+    title=st.text(max_size=40),
+    snippet=st.text(max_size=160),
+    width=st.integers(1, 140),
+    cuts=st.lists(st.integers(0, 160), max_size=6),
+)
+def test_any_message_fits_and_is_safe(title: str, snippet: str, width: int, cuts: list[int]) -> None:
+    places = sorted(min(cut, len(snippet)) for cut in cuts)
+    marks = tuple(zip(places[::2], places[1::2], strict=False))
+    drawn = found_line(hit(1, snippet, title, marks), NOW, width)
+    assert drawn.cells <= width
+    assert is_safe(drawn.text)
+
+
+@pytest.mark.parametrize("width", [34, 74, 106])
+def test_the_first_match_is_seen_and_marked_wherever_it_stands(width: int) -> None:
+    snippet = "x " * 60 + "Rhine" + " y" * 15
+    drawn = found_line(hit(1, snippet, "rivers", ((120, 125),)), NOW, width)
+    assert [span.text for span in drawn.spans if "strong" in span.style] == ["Rhine"]

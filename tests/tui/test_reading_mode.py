@@ -1,0 +1,129 @@
+"""A home that cannot be written, or that goes away under the app: it stays usable, and nothing typed is lost."""
+
+import shutil
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from rune.models.scripted import says
+from rune.tui.widgets.notice_bar import warning_lines
+from tests.small_disk import SmallDisk, needs_root, small_disk
+from tests.tui.stage import Stage, stage
+
+ANSWERS = [says("the Danube")]
+WIDE = (160, 24)  # a message with a path in it is not broken just where a test looks
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Generator[SmallDisk]:
+    with small_disk(tmp_path / "home") as mounted:
+        yield mounted
+
+
+async def talked(running: Stage) -> None:
+    """Say something and get its answer."""
+    await running.say("river?")
+    await running.until_shown("the Danube")
+    await running.idle()
+
+
+@needs_root
+@pytest.mark.parametrize("kind", ["full", pytest.param("read-only", marks=pytest.mark.slow)])
+async def test_a_home_that_cannot_be_written_is_read_and_what_is_typed_stays(
+    tmp_path: Path, disk: SmallDisk, kind: str
+) -> None:
+    async with stage(tmp_path, ANSWERS, size=WIDE) as running:
+        await talked(running)
+    disk.fill() if kind == "full" else disk.make_read_only()
+    async with stage(tmp_path, ANSWERS, size=WIDE, carry_on=True) as running:
+        await running.until_shown("nothing can be written:", "again.", "river?")
+        await running.say("more?")
+        await running.until_shown("not sent: nothing can be written", "more?")
+        assert running.app.chat.prompts()["task"] == "more?"
+        assert running.model.requests == []
+        assert not running.shows("kept over a crash")
+        await running.pilot.press("ctrl+u")
+        await running.say("/new")
+        await running.until_gone("river?")
+        await running.say("/resume")
+        await running.until_shown("2 messages")
+        await running.pilot.press("enter")
+        await running.until_shown("the Danube")
+        await running.type("stays")
+        running.app.leave()
+        await running.until(lambda: running.app.return_code is not None, "the end")
+        kept = running.app.goodbye
+    assert [line for line in kept if "stays" in line] == ["not sent: stays"]
+    disk.make_room() if kind == "full" else disk.make_writable()
+    async with stage(tmp_path, [says("the Rhine")], size=WIDE, carry_on=True) as running:
+        await running.say("more?")
+        await running.until_shown("the Rhine")
+        assert not running.shows("nothing can be written")
+
+
+@needs_root
+async def test_a_disk_that_gets_full_costs_no_message_and_no_restart(tmp_path: Path, disk: SmallDisk) -> None:
+    async with stage(tmp_path, [*ANSWERS, says("the Rhine"), says("the Elbe")]) as running:
+        await talked(running)
+        disk.fill()
+        await running.say("more?")
+        await running.until_shown("No space left on device", "waiting 1/1", "more?")
+        assert len(running.model.requests) == 1
+        await running.say("/resume")
+        await running.until_shown("open here")
+        await running.pilot.press("escape")
+        disk.make_room()
+        await running.say("last?")
+        await running.until_shown("the Rhine", "the Elbe")
+        await running.idle()
+    async with stage(tmp_path, size=WIDE, carry_on=True) as running:
+        await running.until_shown("river?", "more?", "the Rhine", "last?", "the Elbe")
+
+
+@needs_root
+async def test_a_disk_that_gets_read_only_costs_no_message_and_no_restart(tmp_path: Path, disk: SmallDisk) -> None:
+    async with stage(tmp_path, [*ANSWERS, says("the Rhine")], size=WIDE) as running:
+        with disk.covered():
+            await running.say("river?")
+            await running.until_shown("Read-only file system", "waiting 1/1", "river?")
+            assert running.model.requests == []
+        await running.pilot.press("enter")
+        await running.until_shown("the Danube")
+
+
+async def test_a_home_that_is_deleted_under_the_app_is_told_and_the_app_stays(tmp_path: Path) -> None:
+    async with stage(tmp_path, [*ANSWERS, says("the Rhine")], size=WIDE) as running:
+        await talked(running)
+        shutil.rmtree(tmp_path / "home")
+        await running.say("more?")
+        await running.until_shown("Start Rune again", "waiting 1/1", "more?")
+        assert len(running.model.requests) == 1
+        await running.say("/resume")
+        await running.settled()
+        await running.pilot.press("escape")
+        await running.say("/health")
+        await running.until_shown("/health")
+        assert running.app.return_code is None
+
+
+async def test_views_that_are_deleted_under_the_app_are_made_anew(tmp_path: Path) -> None:
+    async with stage(tmp_path, [*ANSWERS, says("the Rhine")], size=WIDE) as running:
+        await talked(running)
+        for part in (tmp_path / "home").glob("views-*"):
+            part.unlink()
+        await running.say("more?")
+        await running.until_shown("the Rhine")
+        await running.idle()
+        await running.say("/resume")
+        await running.until_shown("4 messages")
+
+
+@pytest.mark.parametrize("width", [1, 9, 40, 80])
+def test_why_nothing_can_be_written_is_whole_at_every_width(width: int) -> None:
+    rows = warning_lines("nothing can be written:\n/home is \x1b[2Jfull", width)
+    assert all(row.cells <= max(width, 2) for row in rows)
+    said = "".join("".join(span.text for span in row.spans).strip() for row in rows)
+    assert "\x1b" not in said
+    assert said.replace(" ", "").startswith("nothingcanbewritten:/homeis")
+    assert warning_lines("", width) == ()

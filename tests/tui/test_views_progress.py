@@ -1,0 +1,40 @@
+"""The app says how far the views are when they are made anew: while it opens, and also later."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from rune.bootstrap import build
+from rune.models.scripted import ScriptedTransport
+from rune.surface.surface import Surface
+from rune.tui.app import RuneApp
+from rune.tui.app_start import AppStart
+from tests.tui.stage import Stage, stage
+
+HALF = "reading the journal anew  \u2595\u2588\u2588\u2591\u2591\u258f 50 %  500 of 1,000 events"
+
+
+async def test_the_opening_screen_shows_the_bar(tmp_path: Path) -> None:
+    let_open = asyncio.Event()
+
+    async def opening(tell: Callable[[str], None]) -> Surface:
+        await asyncio.to_thread(tell, HALF)
+        await let_open.wait()
+        return services.surface
+
+    services = build({"RUNE_HOME": str(tmp_path / "home"), "PATH": ""}, surface_kind="app", transports=())
+    await services.start()
+    app = RuneApp(opening, start=AppStart(folder=str(tmp_path)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        running = Stage(app, pilot, ScriptedTransport(()), [services])
+        await running.until_shown(HALF)
+        let_open.set()
+        await running.until_gone("reading the journal anew")
+        app.leave()
+    await services.close()
+
+
+async def test_views_that_are_made_anew_later_are_told_too(tmp_path: Path) -> None:
+    async with stage(tmp_path) as running:
+        await asyncio.to_thread(running.app.call_from_thread, running.app.chat.show_opening, HALF)
+        await running.until_shown("reading the journal anew  \u2595\u2588\u2588\u2591\u2591\u258f 50 %")
