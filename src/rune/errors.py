@@ -53,6 +53,8 @@ from typing import Final, Literal
 
 Phase = Literal["connect", "first_byte", "token"]
 
+_ID_CHARACTERS: Final = 6  # of the end of an id, which names it anywhere: its beginning is the time
+
 CHOOSE_ANOTHER: Final = "Choose another: /model NAME in the app, -m NAME on the command line."
 
 
@@ -99,7 +101,7 @@ class LeaseHeldError(StorageError):
         facts = ", ".join(fact for fact in known if fact)
         super().__init__(
             f"this conversation is open in another Rune{f' ({facts})' if facts else ''}",
-            hint="Close it there, or go on in a fork: `rune sessions fork ID`.",
+            hint=f"Close it there, or go on in a fork: `rune sessions fork {conversation_id[-_ID_CHARACTERS:]}`.",
         )
         self.conversation_id = conversation_id
         self.pid = pid

@@ -20,6 +20,7 @@ from rune.store.mending.backups import BackupBook, Schemas
 from rune.turn.recovery import Recovered
 from tests.fakes.clock import CountedClock
 from tests.store.builders import a_turn
+from tests.store.journals import of_a_later_format
 from tests.turn.rig import rig, until
 
 
@@ -71,10 +72,24 @@ async def test_a_home_of_a_newer_format_is_not_noted_as_ours(tmp_path: Path) -> 
     async with rig(home, []):
         pass
     written_by(home, journal=99)
+    segment = home / "journal" / "w000-000001.jsonl"
+    segment.write_bytes(of_a_later_format(segment.read_bytes()))
     before = (home / "state" / "schemas.json").read_bytes()
     health = SubsystemHealthRegistry(CountedClock(), None)
     assert keep_before_change(BackupBook(the_home(home), CountedClock()), VIEWS_VERSION, health) is None
     assert (home / "state" / "schemas.json").read_bytes() == before
+
+
+async def test_a_note_of_the_future_beside_a_journal_of_today_does_not_stop_a_backup(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with rig(home, lambda _: says("yes")) as it:
+        await it.say()
+    written_by(home, journal=99, rune="9.9")
+    book = BackupBook(the_home(home), CountedClock())
+    assert keep_before_change(book, VIEWS_VERSION, SubsystemHealthRegistry(CountedClock(), None)) is None
+    assert [Path(backup.folder).name[-3:] for backup in book.kept()] == ["9.9"]
 
 
 async def test_a_turn_that_a_kill_left_open_is_said_to_be_recovered(tmp_path: Path) -> None:

@@ -53,4 +53,43 @@ def test_an_unknown_type_is_refused_with_those_that_are_near() -> None:
     assert "turn.started" not in refused.value.hint
     with pytest.raises(UsageError) as refused:
         check_types(["zzzzzz"])
-    assert all(name in refused.value.hint for name in EVENT_KINDS)
+    assert sum(name in refused.value.hint for name in EVENT_KINDS) == 3
+    assert "`rune events --help` names all" in refused.value.hint
+    with pytest.raises(HelpAskedError) as asked:
+        parse(["events", "--help"])
+    assert set(EVENT_KINDS) <= set(asked.value.text.replace(",", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["docter"], "rune doctor"),
+        (["sesions"], "rune sessions"),
+        (["sessions", "lst"], "rune sessions list"),
+        (["import", "evnts", "x"], "rune import events"),
+    ],
+    ids=["doctor", "sessions", "list", "events"],
+)
+def test_a_command_that_is_nearly_right_is_named(typed: list[str], meant: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse(typed)
+    assert f"Did you mean `{meant}`?" in refused.value.hint
+    assert "choose from" not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("typed", "command"),
+    [
+        (["sessions", "rename", "ID"], "rune sessions rename"),
+        (["sessions", "list", "extra"], "rune sessions list"),
+        (["sessions", "hide", "ID", "--bad"], "rune sessions hide"),
+        (["events", "--bad"], "rune events"),
+        (["sessions"], "rune sessions"),
+        (["--bad"], "rune"),
+    ],
+    ids=["too-few", "extra", "option", "events", "no-action", "root"],
+)
+def test_wrong_usage_names_the_help_of_what_was_used(typed: list[str], command: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse(typed)
+    assert f"`{command} --help`" in refused.value.hint

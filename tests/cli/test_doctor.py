@@ -34,7 +34,7 @@ def test_how_far_it_is_is_said_on_a_terminal_only(*, terminal: bool) -> None:
     out, err = KeptStream(is_terminal=terminal), KeptStream(is_terminal=terminal)
     code = run_doctor(checks_that_find("ok", progress="verifying"), None, Output(out, err), as_json=False)
     assert code == ExitCode.DONE
-    assert out.text == "ok      journal: 2 events\n          w000: 2 events\n"
+    assert out.text == "ok      journal: 2 events\n          w000: 2 events\nall is well\n"
     assert err.text == ("rune: verifying ...\n" if terminal else "")
 
 

@@ -73,5 +73,14 @@ async def test_a_reader_that_went_away_ends_it_although_nothing_happens(tmp_path
         async with following(it, out) as task:
             await until(lambda: bool(out.kept))
             out.fail(BrokenPipeError())
+            assert await task is ExitCode.DONE
+
+
+async def test_a_full_disk_behind_stdout_is_a_failure_all_the_same(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home", []) as it:
+        out = KeptStream()
+        async with following(it, out) as task:
+            await until(lambda: bool(out.kept))
+            out.fail(OSError(28, "No space left on device"))
             with pytest.raises(StdoutLostError):
                 await task

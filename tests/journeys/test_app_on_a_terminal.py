@@ -205,7 +205,7 @@ def test_under_script_without_a_keyboard_it_opens_and_goes_with_it(answering: Sh
         until(lambda: (typescript.exists() and OPEN in typescript.read_text()) or None, "the app")
     finally:
         process.kill()
-        process.wait(SECONDS)
+        process.communicate(timeout=SECONDS)
     until(lambda: answering.events("session.ended") or None, "the end")
 
 

@@ -6,6 +6,7 @@ import pty
 import subprocess
 
 from tests.journeys.shell import SECONDS, Ran, Shell
+from tests.small_disk import needs_root, small_disk
 from tests.store.erasing.erasing_homes import files_with
 
 SECRETS = {
@@ -61,7 +62,7 @@ def test_a_conversation_is_erased_whole_and_another_that_begins_alike_stays(shel
     assert shell.run("-p", f"{text}, and paint it green").code == 0
     ran = shell.run("erase", first[-8:], "--yes")
     assert ran.code == 1, ran
-    assert "which stays unless you name it too" in ran.out
+    assert "which stay unless you name them too" in ran.out
     listed = shell.run("sessions", "list", "--json").json()
     assert [row["record"]["title"] for row in listed] == [f"{text}, and paint it green"]
     longer = listed[0]["record"]["id"]
@@ -105,6 +106,7 @@ def test_it_asks_first_and_only_yes_is_yes(shell: Shell) -> None:
         assert (ran.code, ran.out) == (130, ""), ran
         assert "erase for good? [y/N]" in ran.err
         assert "1 message" in ran.err
+        assert f'"{text[:23]}…", begun ' in ran.err
         assert ran.err.endswith("nothing was changed\n")
     assert files_with(shell.home, text.encode()) != []
     assert asked(shell, b"y\n", "erase", secret).code == 0
@@ -115,8 +117,24 @@ def test_what_cannot_be_erased_is_refused_in_one_line(shell: Shell) -> None:
     shell.script({"text": "yes"})
     assert shell.run("-p", "hello there, whoever you are").code == 0
     started = shell.events("turn.started")[0]["event_id"]
-    for name, code in (("cnv_nothing", 1), (started, 2)):
-        ran = shell.run("erase", name, "--yes")
+    for name, code, more in (("cnv_nothing", 1, ["--yes"]), ("cnv_nothing", 1, []), (started, 2, ["--yes"])):
+        ran = shell.run("erase", name, *more)
         assert (ran.code, ran.out) == (code, ""), ran
         assert ran.err.startswith("rune: ")
         assert len(ran.err.splitlines()) == 2
+
+
+@needs_root
+def test_on_a_full_disk_it_says_so_and_what_to_free(shell: Shell) -> None:
+    shell.script({"text": "I understand, and so on and so forth."})
+    with small_disk(shell.home) as disk:
+        assert shell.run("-p", SECRETS["ascii"]).code == 0
+        secret = last_user_message(shell)
+        disk.fill()
+        ran = shell.run("erase", secret, "--yes")
+        assert (ran.code, ran.out) == (1, "")
+        assert f"{shell.home}: the disk is full" in ran.err
+        assert "make some room there" in ran.err
+        assert "lease" not in ran.err
+        disk.make_room()
+        assert shell.run("erase", secret, "--yes").code == 0

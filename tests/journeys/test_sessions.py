@@ -41,7 +41,7 @@ def test_what_another_rune_has_open_is_not_changed_and_can_be_branched_off(shell
         renamed = shell.run("sessions", "rename", original[-8:], "mine")
         assert renamed.code == 75
         assert f"process {holder.pid}" in renamed.err
-        assert f"rune sessions fork {original}" in renamed.err
+        assert f"`rune sessions fork {original[-6:]}`" in renamed.err
         forked = shell.run("sessions", "fork", original[-8:])
         fork = forked.out.strip()
         assert (forked.code, f"rune -r {fork}" in forked.err) == (0, True)
@@ -109,3 +109,16 @@ def test_following_shows_what_another_process_appends_until_it_is_interrupted(sh
         assert following.process.wait(SECONDS) == 130
         assert following.process.stderr is not None
         assert following.process.stderr.read() == b""
+
+
+def test_a_reader_that_has_seen_enough_of_what_follows_is_no_failure(shell: Shell) -> None:
+    shell.script({"text": "The Rhine."})
+    begun(shell)
+    with Following(shell, "--limit", "1") as following:
+        following.line()
+        assert following.process.stdout is not None
+        following.process.stdout.close()
+        assert following.process.wait(SECONDS) == 0
+        assert following.process.stderr is not None
+        assert following.process.stderr.read() == b""
+        following.process.stdout = None

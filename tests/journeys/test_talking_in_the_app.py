@@ -140,7 +140,7 @@ async def test_a_second_rune_leaves_the_first_ones_conversation_alone(tmp_path: 
         await first.idle()
         identity = first.talk.conversation_id
         async with stage(tmp_path, [says("The Oder.")], resume=identity) as second:
-            await second.until_shown("open in another Rune", "The Rhine.")
+            await second.until_shown("open in process", "The Rhine.")
             await second.say("mine now")
             await second.until_shown("waiting", "mine now")
             assert second.model.requests == []

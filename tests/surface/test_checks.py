@@ -2,16 +2,24 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from rune.records.session import LeaseHolder
 from rune.store.event_store import Offset
 from rune.store.evidence_store import EvidenceStore
 from rune.store.mending.evidence_inspection import EvidenceState
-from rune.store.mending.journal_inspection import Damage, JournalState, KeptFile, SlotState, inspect_journal
+from rune.store.mending.journal_inspection import (
+    Damage,
+    JournalState,
+    KeptFile,
+    Naming,
+    SlotState,
+    inspect_journal,
+)
 from rune.store.mending.views_inspection import ViewsState
 from rune.surface import journal_checks
-from rune.surface.doctor import Finding, report
+from rune.surface.doctor import Finding, State, report
 from tests.fakes.clock import CountedClock
 from tests.fakes.ids import CountedIds
 from tests.store.builders import CONVERSATION, TIME, a_message, an_id
@@ -24,6 +32,22 @@ DAMAGE = Damage(file="w000-000001.jsonl", line=7, byte=4200, reason="its checksu
 
 def a_slot(events: int = 3, *, holder: LeaseHolder | None = None, torn: int = 0) -> SlotState:
     return SlotState(writer="w000", events=events, last=events, segments=1, bytes=2500, holder=holder, torn=torn)
+
+
+@pytest.mark.parametrize(
+    ("states", "last"),
+    [
+        (("ok", "ok"), "all is well"),
+        (("warning", "broken", "ok", "warning"), "1 broken, 2 warnings: b, a, d"),
+        (("ok", "warning"), "1 warning: b"),
+    ],
+    ids=["well", "both", "warning"],
+)
+def test_the_last_line_says_what_it_comes_to(states: tuple[State, ...], last: str) -> None:
+    findings = [Finding(name=name, state=state, detail="x") for name, state in zip("abcd", states, strict=False)]
+    whole = report(findings)
+    assert whole.text.splitlines()[-1] == last
+    assert [finding["name"] for finding in whole.data["findings"]] == [finding.name for finding in findings]
 
 
 def said(finding: Finding) -> str:
@@ -48,6 +72,7 @@ def test_damage_is_named_with_file_line_and_byte_and_what_is_intact_behind_it() 
     line = "w000-000001.jsonl, line 7, byte 4,200: its checksum does not match; 12 intact events behind it"
     assert line in finding.lines
     assert "--mend" in finding.mend
+    assert finding.detail == "1 place is damaged; 3 events in 1 slot verified"
 
 
 def test_of_much_damage_the_first_is_named_and_all_of_it_counted() -> None:
@@ -75,10 +100,22 @@ def test_a_later_format_is_for_the_rune_that_wrote_it() -> None:
 
 def test_lost_blobs_are_named_with_the_event_that_names_them() -> None:
     blob = f"sha256:{'a' * 64}"
-    finding = journal_checks.evidence(EvidenceState(whole=2, bytes=30, missing=(blob,)), {blob: an_id("evt", 1)})
+    name = Naming(event_id=an_id("evt", 1), event_type="inference.traced", partition=CONVERSATION, alone=True)
+    finding = journal_checks.evidence(EvidenceState(whole=2, bytes=30, missing=(blob,)), {blob: name})
     assert (finding.state, finding.detail) == ("broken", "2 blobs verified, 30 bytes; 1 lost")
-    assert finding.lines == (f"missing: {blob} of {an_id('evt', 1)}",)
+    assert finding.lines == (f"missing: {blob} of {an_id('evt', 1)} (inference.traced of {CONVERSATION})",)
+    assert "Everything else is intact and works" in finding.mend
     assert "backup" in finding.mend
+    assert f"`rune erase {an_id('evt', 1)}`" in finding.mend
+    needed = msgspec.structs.replace(name, event_type="tool.result", alone=False)
+    told = journal_checks.evidence(EvidenceState(tampered=(blob,)), {blob: needed})
+    assert f"`rune erase {CONVERSATION}`" in told.mend
+
+
+def test_what_an_erasure_took_is_in_order() -> None:
+    finding = journal_checks.evidence(EvidenceState(whole=2, bytes=30, erased=3), {})
+    assert (finding.state, finding.detail) == ("ok", "2 blobs verified, 30 bytes; 3 removed by an erasure")
+    assert finding.counts["erased"] == 3
 
 
 def test_leftovers_are_a_warning_once_they_are_old() -> None:
@@ -103,7 +140,10 @@ def test_a_turn_runs_where_its_conversation_is_held_and_was_cut_off_elsewhere() 
     state = JournalState(open_turns={an_id("trn", 1): CONVERSATION, an_id("trn", 2): an_id("cnv", 2)})
     finding = journal_checks.turns(state, lambda conversation: HOLDER if conversation == CONVERSATION else None)
     assert finding.counts == {"running": 1, "left_open": 1}
-    assert "1 turn was cut off" in finding.detail
+    assert finding.detail == "1 turn was cut off by a kill; the next start of Rune ends it"
+    two = JournalState(open_turns={an_id("trn", 1): CONVERSATION, an_id("trn", 2): CONVERSATION})
+    plural = journal_checks.turns(two, lambda _: None).detail
+    assert plural == "2 turns were cut off by a kill; the next start of Rune ends them"
 
 
 @pytest.mark.parametrize(("behind", "state"), [(60_000, "ok"), (60_001, "warning"), (-5, "ok")])

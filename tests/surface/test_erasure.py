@@ -98,7 +98,7 @@ def test_what_is_left_is_named_and_not_ok(home: Path) -> None:
     with erasure.prepared([mine.said.id]) as plan:
         told = plan_result(plan)
         result = report_result(plan, erasure.erase(plan))
-    assert f"the same text is in {longer.said.id}" in told.text
+    assert f"the same text is in these, which stay unless you name them too:\n    {longer.said.id} in " in told.text
     assert not result.ok
     assert {"persona.md", "journal/w000-000001.jsonl"} <= set(result.data["left"])
     assert "LEFT in persona.md" in result.text
@@ -182,7 +182,7 @@ def test_what_was_interrupted_is_finished_with_the_next_erasing(home: Path, bree
     assert bred(breeder, str(home), mine.id, "segment") == -9
     erasure = open_erasure({"RUNE_HOME": str(home)})
     with erasure.prepared([other.said.id]) as plan:
-        assert "that was interrupted is finished with it" in plan_result(plan).text
+        assert "that was interrupted will be finished with it" in plan_result(plan).text
         assert erasure.erase(plan).left == ()
     assert left_unfinished(home) == ()
     listed = [body.id for _, body in read_back(home) if isinstance(body, ConversationRecord)]

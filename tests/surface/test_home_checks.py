@@ -35,6 +35,7 @@ def test_open_places_come_with_the_command_that_closes_them(home: Home) -> None:
     finding = home_checks.permissions(home)
     assert (finding.state, finding.counts) == ("warning", {"open": 1})
     assert finding.lines == (f"mode 0750: chmod 0700 {home.data_dir}",)
+    assert finding.mend == "That command closes it, and so does `rune doctor --mend`."
 
 
 def test_a_path_with_blanks_is_quoted_for_the_shell(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_wide_row_says_it_in_words() -> None:
         assert part in shown
 
 
-@pytest.mark.parametrize("width", [34, 74])
+@pytest.mark.parametrize("width", [46, 74])
 def test_columns_stand_below_each_other(width: int) -> None:
     texts = [text(each, width, ROWS) for each in ROWS]
     assert len({text.rindex("12") for text in texts}) == 1
@@ -128,3 +128,17 @@ def test_titles_that_differ_only_out_of_sight_are_told_apart_too() -> None:
     rows = [row(f"id-00000{number}", f"a title that goes on for very long and ends in {number}") for number in (1, 2)]
     assert ["…00000" in text(each, 40, rows) for each in rows] == [True, True]
     assert ["…" in text(each, 106, rows) for each in rows] == [False, False]
+
+
+@pytest.mark.parametrize("width", [34, 40, 46, 56])
+def test_who_has_it_open_is_said_also_where_its_title_is_like_another_one_s(width: int) -> None:
+    rows = [row("01JXAAAAAAAAAA111111", "hello there"), row("01JXAAAAAAAAAA222222", "hello there", held_by=1234567)]
+    assert "pid 1234567" in text(rows[1], width, rows)
+
+
+@pytest.mark.parametrize("anywhere", [False, True])
+@pytest.mark.parametrize("width", [34, 46, 56, 74, 96, 106])
+def test_how_many_messages_is_said_with_its_word_or_not_at_all(width: int, *, anywhere: bool) -> None:
+    shown = ConversationTable(ROWS, now_ms=NOW, anywhere=anywhere).line(ROWS[0], width).text
+    assert ("12 m" in shown) == ("12" in shown)
+    assert ("12 m" in shown) == (width >= (96 if anywhere and width >= 60 else 46))

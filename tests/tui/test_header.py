@@ -207,3 +207,22 @@ async def test_a_hostile_name_stays_text(name: str) -> None:
         await pilot.pause()
         assert all(is_safe(row) for row in screen_rows(app))
         assert app.is_running
+
+
+def test_the_title_goes_first_where_there_is_no_room() -> None:
+    titled = STATE._replace(title="an old conversation about rivers")
+    assert "an old conversation about rivers" in text(titled, 160)
+    for width in range(40, 161):
+        assert text(titled, width).split("  ctx")[-1] == text(STATE, width).split("  ctx")[-1]
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_another_folder_that_the_conversation_belongs_to_is_said(width: int) -> None:
+    assert " in ~/lakes" in text(STATE._replace(title="rivers", elsewhere="/home/ann/lakes"), width)
+
+
+@given(title=st.text(max_size=80), elsewhere=st.text(max_size=80), width=st.integers(1, 220))
+def test_any_title_is_safe_and_fits(title: str, elsewhere: str, width: int) -> None:
+    line = header_line(STATE._replace(title=title, elsewhere=elsewhere), width)
+    assert line.cells <= max(width, header_line(STATE, width).cells)
+    assert is_safe(line.text)

@@ -3,7 +3,7 @@
 import pytest
 
 from rune.errors import LeaseHeldError
-from rune.tui.widgets.held_bar import HeldBar, held_line
+from rune.tui.widgets.held_bar import HeldBar, brief_line, held_line
 from tests.tui.small_app import SmallApp, screen_text
 
 
@@ -31,6 +31,14 @@ def test_however_narrow_it_names_the_key(width: int, *, waits: bool) -> None:
     shown = text(width, pid=10**7, waits=waits)
     assert shown.startswith(" open")
     assert "f6" in shown
+
+
+@pytest.mark.parametrize("width", [14, 20, 40, 80])
+def test_who_reads_on_is_told_in_a_few_words(width: int) -> None:
+    row = brief_line(held(10**7), width)
+    assert row.cells <= width
+    assert row.text.startswith(" open")
+    assert row.text.endswith("f6 fork")
 
 
 async def test_it_takes_no_room_until_there_is_something_to_offer() -> None:

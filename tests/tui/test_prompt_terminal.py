@@ -100,6 +100,14 @@ def test_one_write_of_a_line_and_enter_sends_it(terminal: Terminal) -> None:
     assert terminal.sent() == [("/help", True), ("was heißt das hier?", False)]
 
 
+def test_keys_of_one_write_act_in_their_order(terminal: Terminal) -> None:
+    terminal.type(b"hello\x7f\x7fXY\x1b[D\x1b[Da")
+    terminal.until(lambda: terminal.rows()[-1] == "> helaXY")
+    terminal.type(b"\x05\x15/help\r")
+    terminal.until(lambda: len(terminal.sent()) == 1)
+    assert terminal.sent() == [("/help", True)]
+
+
 def test_lines_that_come_as_keys_send_nothing_until_enter_is_pressed(terminal: Terminal) -> None:
     terminal.type(b"first line\rsecond line\r" + b"and more\r" * 600)
     terminal.until(lambda: "[Pasted 602 lines]" in terminal.rows()[-1])

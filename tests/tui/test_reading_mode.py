@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rune.models.scripted import says
-from rune.tui.widgets.notice_bar import warning_lines
+from rune.tui.widgets.notice_bar import NoticeBar, warning_lines
 from tests.small_disk import SmallDisk, needs_root, small_disk
 from tests.tui.stage import Stage, stage
 
@@ -102,9 +102,42 @@ async def test_a_home_that_is_deleted_under_the_app_is_told_and_the_app_stays(tm
         await running.say("/resume")
         await running.settled()
         await running.pilot.press("escape")
+        await running.say("/sessions")
+        await running.until_shown("the folder of the journal is gone")
+        assert not running.shows("There is no conversation")
+        await running.pilot.press("escape")
         await running.say("/health")
         await running.until_shown("/health")
         assert running.app.return_code is None
+
+
+async def test_that_nothing_is_kept_in_the_history_is_told_once(tmp_path: Path) -> None:
+    async with stage(tmp_path, size=WIDE) as running:
+        (tmp_path / "home" / "state" / "prompt_history").mkdir()  # which nothing can be written into
+        for line in ("/copy", "/copy 2", "/copy 3"):
+            await running.say(line)
+            await running.settled()
+        await running.until_shown("what you send is not kept in the history")
+        assert running.text().count("kept in the history") == 1
+
+
+async def test_where_there_are_few_rows_the_prompt_keeps_its_own(tmp_path: Path) -> None:
+    async with stage(tmp_path, size=(20, 8)) as running:
+        notice = running.app.chat.query_one(NoticeBar)
+        notice.warn("nothing can be written: the disk is full. " * 4)
+        await running.until_shown("nothing can be", "\u2026", "> message")
+        assert notice.size.height == 2
+        await running.pilot.resize_terminal(20, 15)
+        await running.until(lambda: notice.size.height == 5, "more rows of it")
+
+
+async def test_what_is_typed_is_kept_before_it_is_sent(tmp_path: Path) -> None:
+    async with stage(tmp_path) as running:
+        await running.type("a")
+        drafts = tmp_path / "home" / "state" / "drafts"
+        await running.until(lambda: any('"a"' in each.read_text() for each in drafts.glob("*.json")), "the draft")
+        await running.type("b")
+        await running.until(lambda: any('"ab"' in each.read_text() for each in drafts.glob("*.json")), "the draft")
 
 
 async def test_views_that_are_deleted_under_the_app_are_made_anew(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ async def test_what_another_rune_holds_is_read_and_forked_by_one_key(tmp_path: P
         async with stage(tmp_path, [says("The Elbe.")], resume=identity) as second:
             await second.until_shown("The Rhine.", f"open in process {os.getpid()}", "f6 goes on in a fork")
             await second.pilot.press("f6")
-            await second.until_shown("is a fork of")
+            await second.until_shown("a fork of")
             await second.until_gone("f6 goes on")
             assert second.talk.conversation_id != identity
             await said(second, "another", "The Elbe.")
@@ -80,7 +80,7 @@ async def test_a_fork_of_ones_own_conversation_is_gone_to_and_says_so(tmp_path: 
         identity = await said(at, "one river", "yes")
         await said(at, "two rivers", "two rivers")
         await at.say("/fork 1 back")
-        await at.until_shown("is a fork of")
+        await at.until_shown("a fork of")
         await at.until_gone("two rivers")
         assert at.talk.conversation_id != identity
         assert await at.surface.views.holder(identity) is None

@@ -342,7 +342,7 @@ def test_sessions_of_all_folders_name_their_folder_and_what_is_a_fork(shows: Sho
         await at.until_shown("North Sea.")
         await at.idle()
         await at.say("/fork")
-        await at.until_shown("is a fork of")
+        await at.until_shown("a fork of")
         await at.say("/rename of the Elbe")
         await at.until_shown("its title")
         await at.say("/sessions")

@@ -315,3 +315,21 @@ async def test_a_delta_draws_and_paints_the_same_with_ten_messages_as_with_ten_t
                 view.show(_streaming(settled, "begin" + text))
             costs.append(view.lines_drawn - before)
     assert costs[0] == costs[1]
+
+
+@pytest.mark.parametrize("size", [(40, 15), (80, 24)])
+async def test_an_entry_far_up_in_ten_thousand_is_gone_to_without_drawing_all(size: tuple[int, int]) -> None:
+    app, view = _app()
+    async with app.run_test(size=size) as pilot:
+        transcript = Transcript(settled=_conversation(5_000))
+        await _shown(pilot, view, transcript)
+        for key, words in (("s123", "question 123"), ("a4000", "answer 4000"), ("s4999", "question 4999")):
+            drawn = view.lines_drawn
+            view.show(transcript, at=key)
+            await pilot.pause()
+            assert words in screen_text(app)
+            assert words in _rows(app)[0] or key == "s4999"
+            assert view.lines_drawn - drawn < 5_000
+        view.show(transcript, at="nothing")
+        await pilot.pause()
+        assert view.following

@@ -11,6 +11,7 @@ from rune.tui.app import RuneApp
 from rune.tui.app_start import AppStart
 from tests.tui.stage import Stage, stage
 
+MORE = "reading the journal anew  60 %"
 HALF = "reading the journal anew  \u2595\u2588\u2588\u2591\u2591\u258f 50 %  500 of 1,000 events"
 
 
@@ -38,3 +39,24 @@ async def test_views_that_are_made_anew_later_are_told_too(tmp_path: Path) -> No
     async with stage(tmp_path) as running:
         await asyncio.to_thread(running.app.call_from_thread, running.app.chat.show_opening, HALF)
         await running.until_shown("reading the journal anew  \u2595\u2588\u2588\u2591\u2591\u258f 50 %")
+
+
+async def test_one_can_leave_while_they_are_made_anew(tmp_path: Path) -> None:
+    async with stage(tmp_path) as running:
+        chat = running.app.chat
+        chat.show_opening(HALF)
+        await running.pilot.press("ctrl+c")
+        chat.show_opening(MORE)
+        await running.until_shown("ctrl+c again leaves")
+        await running.pilot.press("ctrl+c")
+        await running.until(lambda: running.app.return_code is not None, "the end")
+
+
+async def test_how_far_they_are_is_shown_again_when_nothing_else_is_said(tmp_path: Path) -> None:
+    async with stage(tmp_path) as running:
+        await running.pilot.press("ctrl+y")
+        await running.until_shown("no answer to copy")
+        while running.shows("no answer to copy"):
+            running.app.chat.show_opening(MORE)
+            await running.pilot.pause(0.05)
+        await running.until_shown(MORE)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from rune.bootstrap.core import VIEWS_VERSION, Core, open_core, reachable_transports
 from rune.bootstrap.examination import examine
@@ -10,7 +11,7 @@ from rune.config.trust import TrustBook
 from rune.context.broker import ContextBroker
 from rune.context.contributors import standard_contributors
 from rune.context.window import WindowBook
-from rune.errors import RuneError
+from rune.errors import RuneError, StorageError
 from rune.host.machine import available_memory
 from rune.host.paths import places_elsewhere, why_unwritable
 from rune.models.router import Router
@@ -27,9 +28,11 @@ from rune.surface.commands.command import Command
 from rune.surface.commands.context import ContextCommand
 from rune.surface.commands.conversation import DoneCommand, NewCommand
 from rune.surface.commands.doctor import DoctorCommand
+from rune.surface.commands.erase import EraseCommand
 from rune.surface.commands.export import ExportCommand
 from rune.surface.commands.fork import ForkCommand
 from rune.surface.commands.health import HealthCommand
+from rune.surface.commands.hide import HideCommand
 from rune.surface.commands.model import ModelCommand
 from rune.surface.commands.registry import Commands
 from rune.surface.commands.rename import RenameCommand
@@ -119,6 +122,7 @@ def _views(core: Core, router: Router, operator: RuneOperator) -> Views:
     return Views(
         conversations=core.conversations,
         turns=TurnRepository(core.engine),
+        intents=IntentRepository(core.engine),
         traces=core.traces,
         evidence=core.evidence,
         leases=core.leases,
@@ -126,17 +130,27 @@ def _views(core: Core, router: Router, operator: RuneOperator) -> Views:
         health=core.health,
         router=router,
         local_only=core.settings.model.local_only,
+        gone=partial(_gone, core.home.journal, was_there=core.home.journal.is_dir()),
         recent_events=lambda types, limit: (event for _, event in core.engine.recent(types or None, limit)),
         tail=lambda: JournalTail(core.store, core.home.journal),
         caught_up=core.engine.caught_up,
     )
 
 
+def _gone(folder: Path, *, was_there: bool) -> bool:
+    return was_there and not folder.is_dir()
+
+
 def _parts(core: Core, views: Views) -> HealthParts:
     async def events() -> int:
         return await core.engine.query(lambda connection: sum(at.seq for at in read_cursor(connection).values()))
 
-    return HealthParts(views, slot=lambda: core.store.writer, refusal=lambda: core.store.refusal, events=events)
+    def refusal() -> StorageError | None:
+        # Also what nobody has tried to write since: a home that was removed, a disk that is full by now.
+        tried = core.store.writer is not None
+        return core.store.refusal or (why_unwritable(core.home.journal) if tried else None)
+
+    return HealthParts(views, slot=lambda: core.store.writer, refusal=refusal, events=events)
 
 
 def _commands(
@@ -145,9 +159,11 @@ def _commands(
     return [
         ContextCommand(views),
         DoneCommand(operator),
+        EraseCommand(),
         ExportCommand(views),
         ForkCommand(operator, views),
         DoctorCommand(partial(examine, environ)),
+        HideCommand(operator),
         HealthCommand(views, _parts(core, views), core.clock),
         ModelCommand(operator, views, configured=core.settings.model.name),
         NewCommand(operator),

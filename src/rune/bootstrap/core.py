@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from rune.bootstrap.reading_mode import open_store
+from rune.bootstrap.reading_mode import open_store, refuse_damaged
 from rune.bootstrap.upkeep import keep_before_change, report_repair, report_views
 from rune.config.load import config_values, load_settings
 from rune.config.settings import Settings
-from rune.errors import ConfigError
+from rune.errors import ConfigError, StorageError, StorageUnavailableError
 from rune.host.clock import Clock, SystemClock
 from rune.host.ids import IdSource, UlidSource
 from rune.host.paths import Home, prepare_to_read, resolve_home
@@ -87,6 +87,50 @@ class _LateSink:
             self.ledger.offer(event_type, body, partition=partition)
 
 
+class _Opening(NamedTuple):
+    """What the journal, its views and the ledger are opened with."""
+
+    home: Home
+    clock: Clock
+    ids: IdSource
+    evidence: EvidenceStore
+    health: SubsystemHealthRegistry
+
+    def spine(
+        self, *, read_only: bool, refusal: StorageUnavailableError | None, on_rebuild: Progress | None
+    ) -> tuple[DurableEventStore, ProjectionEngine, Ledger]:
+        """Open all three. Raises StorageError where not even reading is possible."""
+        engine: ProjectionEngine | None = None
+        store = open_store(
+            self.home,
+            clock=self.clock,
+            ids=self.ids,
+            evidence=self.evidence,
+            # The views know which ids are stored; they are opened after the journal that they follow.
+            lookup=lambda event_id: engine.lookup(event_id) if engine else None,
+            read_only=read_only,
+            refusal=refusal,
+        )
+        report_repair(self.health, store.repair)
+        engine = open_engine(
+            self.home,
+            store,
+            self.evidence,
+            partial(report_views, self.health),
+            on_rebuild,
+            on_damage=partial(refuse_damaged, store, self.health),
+        )
+        ledger = Ledger(
+            store,
+            engine,
+            self.clock,
+            self.ids,
+            report=lambda subsystem, error: _note(self.health, subsystem, error),
+            works=self.health.record_success,
+        )
+        return store, engine, ledger
+
+
 def open_core(environ: Mapping[str, str], *, read_only: bool, on_rebuild: Progress | None) -> Core:
     """Open the home for writing; for reading only where that is what is wanted (`read_only`) or all that is possible,
     as the `refusal` of its store then says. Raises ConfigError, StorageError.
@@ -104,20 +148,8 @@ def open_core(environ: Mapping[str, str], *, read_only: bool, on_rebuild: Progre
     if refusal is None and not read_only:
         refusal = keep_before_change(BackupBook(home, clock), VIEWS_VERSION, health)
     evidence = EvidenceStore(home.evidence, clock)
-    engine: ProjectionEngine | None = None
-    store = open_store(
-        home,
-        clock=clock,
-        ids=ids,
-        evidence=evidence,
-        # The views know which ids are stored; they are opened after the journal that they follow.
-        lookup=lambda event_id: engine.lookup(event_id) if engine else None,
-        read_only=read_only,
-        refusal=refusal,
-    )
-    report_repair(health, store.repair)
-    engine = open_engine(home, store, evidence, partial(report_views, health), on_rebuild)
-    ledger = Ledger(store, engine, clock, ids, report=lambda subsystem, error: _note(health, subsystem, error))
+    opening = _Opening(home, clock, ids, evidence, health)
+    store, engine, ledger = opening.spine(read_only=read_only, refusal=refusal, on_rebuild=on_rebuild)
     if store.refusal is None:
         sink.ledger = ledger
     return Core(
@@ -161,11 +193,21 @@ def open_engine(
     evidence: EvidenceStore,
     report: Callable[[Exception], None],
     on_progress: Progress | None,
+    *,
+    on_damage: Callable[[StorageError], object] = lambda _: None,
 ) -> ProjectionEngine:
     """Return the views of a journal; they follow it when they are first asked."""
     projections = (ConversationViews(), TaskViews(), TurnViews(), TraceViews(), IntentViews(), SearchViews())
     decode = partial(decode_body, evidence=evidence)
-    return ProjectionEngine(home.views_file(VIEWS_VERSION), store, decode, projections, report, on_progress=on_progress)
+    return ProjectionEngine(
+        home.views_file(VIEWS_VERSION),
+        store,
+        decode,
+        projections,
+        report,
+        on_progress=on_progress,
+        on_damage=on_damage,
+    )
 
 
 def reachable_transports(home: Home, settings: Settings, environ: Mapping[str, str]) -> list[ChatTransport]:

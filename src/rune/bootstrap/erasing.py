@@ -1,11 +1,12 @@
 """What `rune erase` needs: the home, journal, evidence and views; no settings, no model, no log."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from rune.bootstrap.core import open_engine
 from rune.host.clock import SystemClock
 from rune.host.ids import UlidSource
-from rune.host.paths import device_id, prepare, resolve_home
+from rune.host.paths import device_id, prepare, resolve_home, why_unwritable
 from rune.store.durable_store import DurableEventStore
 from rune.store.erasing.eraser import Eraser, discard_views
 from rune.store.evidence_store import EvidenceStore
@@ -53,4 +54,4 @@ def open_erasure(
         finally:
             engine.close()
 
-    return Erasure(home, eraser, views)
+    return Erasure(home, eraser, views, partial(why_unwritable, home.data_dir))

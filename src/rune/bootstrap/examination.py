@@ -1,6 +1,8 @@
 """What `rune doctor` checks, set up so that it works when nothing else does, and changes nothing."""
 
+import asyncio
 import functools
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -33,7 +35,8 @@ _TOLD_AFTER_SECONDS: Final = 1.0
 def examine(environ: Mapping[str, str], *, told: Callable[[str], None] = lambda _: None) -> list[Check]:
     """Return the checks of `rune doctor`: each opens only what it looks at, so that they work when `build` does not.
 
-    `told` is called, on a thread and at most once a second, with how far a long one is.
+    `told` is called, on a thread and at most once a second, with how far a long one is. One that is cancelled ends
+    soon on its thread too.
     """
     home, clock = resolve_home(environ), SystemClock()
     settings, _ = read_settings(home, lenient=True)  # the check `config` says what is wrong with it
@@ -74,20 +77,24 @@ class _Stored:
         self._clock = clock
         self._told = told
         self._last_told = clock.monotonic()
+        self._stopped = threading.Event()
         self._evidence = EvidenceStore(home.evidence, clock)
         self._leases = LeaseBook(home.leases, clock)
 
     def checks(self) -> list[Check]:
         """Return them in the order in which they are run."""
         return [
-            checks.blocking("journal", lambda: journal_checks.journal(self._state, self._clock.now_ms())),
-            checks.blocking("evidence", self._look_at_evidence),
-            checks.blocking("erasing", lambda: journal_checks.erasing(self._state)),
-            checks.blocking("views", self._look_at_views),
+            self._check("journal", lambda: journal_checks.journal(self._state, self._clock.now_ms())),
+            self._check("evidence", self._look_at_evidence),
+            self._check("erasing", lambda: journal_checks.erasing(self._state)),
+            self._check("views", self._look_at_views),
             checks.blocking("leases", lambda: home_checks.leases(self._home, self._leases, self._clock.now_ms())),
-            checks.blocking("turns", lambda: journal_checks.turns(self._state, self._holder)),
-            checks.blocking("clock", lambda: journal_checks.clock(self._state, self._clock.now_ms())),
+            self._check("turns", lambda: journal_checks.turns(self._state, self._holder)),
+            self._check("clock", lambda: journal_checks.clock(self._state, self._clock.now_ms())),
         ]
+
+    def _check(self, name: str, look: Callable[[], Finding]) -> Check:
+        return checks.blocking(name, look, self._stopped.set)
 
     @functools.cached_property
     def _state(self) -> JournalState:
@@ -101,6 +108,7 @@ class _Stored:
             self._home.evidence,
             self._evidence,
             named,
+            gone=self._state.gone,
             before_ms=self._clock.now_ms() - DAY_MS,
             told=lambda done, whole: self._tell(f"verifying evidence, {done:,} of {whole:,} blobs"),
         )
@@ -116,6 +124,8 @@ class _Stored:
         return self._leases.holder(conversation_id) if is_id(conversation_id, "cnv") else None
 
     def _tell(self, text: str) -> None:
+        if self._stopped.is_set():
+            raise asyncio.CancelledError  # on the thread of the check, which nobody waits for any more
         now = self._clock.monotonic()
         if now - self._last_told >= _TOLD_AFTER_SECONDS:
             self._last_told = now

@@ -6,6 +6,7 @@ from rune.errors import CorruptJournalError, NewerFormatError, StorageError, Sto
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.host.paths import Home, device_id, why_unwritable
+from rune.observability.health import SubsystemHealthRegistry
 from rune.store.durable_store import DurableEventStore
 from rune.store.erasures import ErasureIndex
 from rune.store.evidence_store import Evidence
@@ -31,6 +32,8 @@ def open_store(
     why: CorruptJournalError | StorageUnavailableError | None = refusal
     if why is None and not read_only:
         try:
+            # What is damaged in another slot is damage too: what is written now might rest on what cannot be read.
+            _check_ends(home, evidence)
             return DurableEventStore.open(
                 home.journal,
                 clock=clock,
@@ -52,12 +55,26 @@ def open_store(
     return store
 
 
+def refuse_damaged(store: DurableEventStore, health: SubsystemHealthRegistry, why: StorageError) -> None:
+    """Write nothing any more once it turns out, in the middle of a session, that the journal cannot be read on."""
+    if store.refusal is None and store.writer is not None:
+        store.refuse(why)
+        health.record_failure("journal", why, 1, "reading it")
+
+
 def _look_for_damage(store: DurableEventStore, home: Home, evidence: Evidence) -> None:
     """Let whoever only reads know what a writer would be told."""
     try:
-        check_ends(home.journal, ErasureIndex(home.journal, evidence).names)
+        _check_ends(home, evidence)
     except (CorruptJournalError, NewerFormatError) as error:
         store.refuse(error)
+
+
+def _check_ends(home: Home, evidence: Evidence) -> None:
+    try:
+        check_ends(home.journal, ErasureIndex(home.journal, evidence).names)
+    except (CorruptJournalError, NewerFormatError):
+        raise
     except StorageError as error:
         # A segment that was just rewritten, or cannot be read: whoever comes to it says so.
         logging.getLogger(__name__).info("the journal's end was not looked at: %s", error.message)

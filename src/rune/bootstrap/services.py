@@ -75,7 +75,8 @@ class Services:
         kind, why = self._kind, self._store.refusal
         if why is not None:
             self.surface = msgspec.structs.replace(self.surface, reading_only=why)
-            self.health.record_failure("journal", why, 1, "opening it")
+            if not self.health.is_failing("journal"):
+                self.health.record_failure("journal", why, 1, "opening it")
         if why is not None or kind == "command":
             return
         await self._tidy_up()

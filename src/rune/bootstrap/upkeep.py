@@ -24,9 +24,9 @@ def keep_before_change(
     """
     now = Schemas(journal=FORMAT_VERSION, views=views_version, rune=__version__)
     before = book.written_by()
-    if before is not None and before.journal > FORMAT_VERSION:
-        return None  # opening the journal says that a newer Rune wrote it; nothing is written here
     try:
+        if before is not None and before.journal > FORMAT_VERSION and book.journal_is_newer():
+            return None  # opening it says that a newer Rune wrote it; nothing is written here
         book.open_for_writing(now)
     except StorageUnavailableError as error:
         if (before.journal if before is not None else _FIRST_FORMAT) != now.journal:

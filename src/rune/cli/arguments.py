@@ -1,8 +1,10 @@
 """What can be said on the command line."""
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
 from rune.cli.exit_codes import MEANINGS
 from rune.errors import UsageError
@@ -26,25 +28,66 @@ class HelpAskedError(Exception):
         self.text = text
 
 
+_UNKNOWN = re.compile(r"argument [A-Z]+: invalid choice: (.*) \(choose from (.*)\)", re.DOTALL)
+_NAME = re.compile(r"[a-z-]+")
+_WORD = 60  # characters of what was typed that are looked at
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what it has to say by raising: who runs it owns the streams."""
 
+    more_help: Callable[[], str] | None = None
+    """What stands below the help: made only where it is shown."""
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401  # what argparse itself hands on to its subcommands
+        super().__init__(**given)
+        # What was asked for knows whose it is: the innermost parser's.
+        self.set_defaults(prog=self.prog)
+
     def print_help(self, file: object = None) -> NoReturn:
         del file
+        if self.more_help is not None:
+            self.epilog = self.more_help()
         raise HelpAskedError(self.format_help().rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
-        short = message if len(message) <= MESSAGE_LIMIT else message[: MESSAGE_LIMIT - 3] + "..."
-        if message.startswith("argument COMMAND: invalid choice"):
-            raise UsageError(
-                short, hint=f'To ask something: {self.prog} -p "..."; `{self.prog} --help` shows the rest.'
-            )
-        raise UsageError(short, hint=f"`{self.prog} --help` shows how it is used.")
+        if found := _UNKNOWN.match(message):
+            self._unknown(found[1], _NAME.findall(found[2]))
+        raise UsageError(_short(message), hint=_how_used(self.prog))
+
+    def _unknown(self, typed: str, names: Sequence[str]) -> NoReturn:
+        """Refuse a word that is no subcommand: `names` are those. `typed` is in quotes."""
+        near = get_close_matches(typed.strip("'\"").lower()[:_WORD], names, n=1)
+        if near:
+            hint = f"Did you mean `{self.prog} {near[0]}`? `{self.prog} --help` shows the rest."
+        elif " " in self.prog:
+            hint = f"There are {', '.join(names)}; `{self.prog} --help` says more."
+        else:
+            hint = f'To ask something: {self.prog} -p "..."; `{self.prog} --help` shows the rest.'
+        raise UsageError(_short(f"`{self.prog}` has no command {typed}"), hint=hint)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return what was asked for. Raises UsageError, and HelpAskedError for `--help`."""
-    return _parser().parse_args(arguments)
+    options, rest = _parser().parse_known_args(arguments)
+    if rest:
+        # Whichever parser was the innermost, it is its help that says what there is.
+        raise UsageError(_short(f"unrecognized arguments: {' '.join(rest)}"), hint=_how_used(options.prog))
+    return options
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= MESSAGE_LIMIT else message[: MESSAGE_LIMIT - 3] + "..."
+
+
+def _how_used(prog: str) -> str:
+    return f"`{prog} --help` shows how it is used."
+
+
+def _event_types() -> str:
+    from rune.records.events import EVENT_KINDS
+
+    return f"The types: {', '.join(sorted(EVENT_KINDS))}"
 
 
 def _parser() -> _Parser:
@@ -88,6 +131,7 @@ def _add_commands(root: _Parser) -> None:
     events.add_argument("--limit", type=_number(1, 100_000), default=50, metavar="N", help="at most N (1 to 100,000)")
     events.add_argument("-f", "--follow", action="store_true", help="go on with what happens from now on, until Ctrl-C")
     events.add_argument("--json", action="store_true", help="one JSON object a line")
+    events.more_help = _event_types
 
     models = commands.add_parser("models", help="models that can be used").add_subparsers(
         dest="action", required=True, metavar="ACTION"
@@ -123,11 +167,13 @@ def _add_sessions(parser: argparse.ArgumentParser) -> None:
     searching.add_argument("--json", action="store_true")
     exporting = sessions.add_parser("export", help="write it as Markdown or JSON")
     exporting.add_argument("id")
-    exporting.add_argument("--format", choices=("markdown", "json"), default="markdown")
+    exporting.add_argument(
+        "--format", choices=("markdown", "json"), help="JSON for a FILE that ends in .json, else Markdown"
+    )
     exporting.add_argument("-o", "--output", metavar="FILE", help="into this new file instead of stdout")
     renaming = sessions.add_parser("rename", help="give it another title")
     renaming.add_argument("id")
-    renaming.add_argument("title")
+    renaming.add_argument("title", nargs="+")
     forking = sessions.add_parser("fork", help="branch off a conversation; the original stays as it is")
     forking.add_argument("id")
     forking.add_argument("--at", metavar="MESSAGE", help="the last message that both have; without it the newest")

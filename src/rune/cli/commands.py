@@ -31,11 +31,16 @@ def fetch_embedded(output: Output, environ: Mapping[str, str]) -> ExitCode:
 
 
 def check_types(names: Sequence[str]) -> None:
-    """Raise UsageError for a name that is no event's, with those that could be meant."""
+    """Raise UsageError for a name that is no event's, with at most three that are near."""
     for name in names:
         if name not in EVENT_KINDS:
-            near = get_close_matches(name, EVENT_KINDS, n=3) or sorted(EVENT_KINDS)
-            raise UsageError(f"there is no event type {name[:60]!r}", hint=f"There are: {', '.join(near)}.")
+            near = get_close_matches(name[:60], EVENT_KINDS, n=3) or get_close_matches(
+                name[:60], EVENT_KINDS, n=3, cutoff=0
+            )
+            raise UsageError(
+                f"there is no event type {name[:60]!r}",
+                hint=f"Near to it: {', '.join(near)}; `rune events --help` names all {len(EVENT_KINDS)}.",
+            )
 
 
 async def show(surface: Surface, options: argparse.Namespace, output: Output, folder: Callable[[], str]) -> ExitCode:

@@ -19,15 +19,16 @@ def erase(erasure: Erasure, options: argparse.Namespace, output: Output) -> Exit
 
     Raises UsageError where nobody can be asked, and what Erasure.prepared and Erasure.erase raise.
     """
-    if not options.yes and not is_terminal():
-        raise UsageError(
-            "nobody can be asked: stdin is no terminal", hint="With --yes it is erased without a question, for good."
-        )
     with erasure.prepared(options.id) as plan:
-        planned = plan_result(plan)
+        planned = plan_result(plan, named=not options.yes)
         if plan.nothing:
             output.line(json.dumps(planned.data | {"already": True}) if options.json else planned.text)
             return ExitCode.DONE
+        if not options.yes and not is_terminal():
+            raise UsageError(
+                "nobody can be asked: stdin is no terminal",
+                hint="With --yes it is erased without a question, for good.",
+            )
         for line in planned.text.splitlines():
             output.note(line)
         if not options.yes and not _agreed(output):

@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from rune.cli.exit_codes import ExitCode
-from rune.cli.output import Output
+from rune.cli.output import Output, StdoutLostError
 from rune.records.envelope import EventEnvelope
 from rune.surface.surface import Surface
 
@@ -27,9 +27,14 @@ async def follow_events(surface: Surface, options: argparse.Namespace, output: O
     """Print the newest events and then what any process appends, until Ctrl-C or until nobody reads any more.
 
     Ctrl-C is how this ends, so nothing is said about it; the exit code is 130 all the same, as of `tail -f`, which
-    the signal ends: a script in which a person presses Ctrl-C stops there instead of going on. Raises
-    StdoutLostError when the reader went away, StorageError.
+    the signal ends: a script in which a person presses Ctrl-C stops there instead of going on.
+
+    A reader that goes away (`| head -2`) is done: it has all it wanted of what has no end, so the exit code is 0.
+    `tail -f` dies of SIGPIPE there, which a shell passes over as well, unless it is told to count it (`pipefail`). An
+    answer whose reader went away (`rune -p`) is another thing: it has an end, was cut short, and says 1. Raises
+    StdoutLostError when stdout takes nothing for another reason, StorageError.
     """
+    output.enough = True
     try:
         async with contextlib.aclosing(surface.views.follow(types=options.type, limit=options.limit)) as pieces:
             async for piece in pieces:
@@ -38,6 +43,9 @@ async def follow_events(surface: Surface, options: argparse.Namespace, output: O
                 await _taken(output)
     except asyncio.CancelledError:
         return ExitCode.INTERRUPTED
+    except StdoutLostError as lost:
+        if lost.message:
+            raise
     return ExitCode.DONE
 
 

@@ -73,7 +73,8 @@ def _written(code: ExitCode, streams: StandardStreams, output: Output) -> ExitCo
     try:
         output.check()
     except StdoutLostError as lost:
-        code = code or ExitCode.FAILED
+        if lost.message or not output.enough:
+            code = code or ExitCode.FAILED
         if lost.message:
             output.problem(lost.message)
     else:

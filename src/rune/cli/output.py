@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final
 
-from rune.cli.descriptors import STDERR
+from rune.cli.descriptors import STDERR, STDOUT
 from rune.cli.streams import Stream, StreamClosedError
 from rune.text.safe_text import SafeStream, safe_text
 
@@ -39,6 +39,8 @@ class Output:
         self._stream = SafeStream()
         self._last = ""
         self._status = ""
+        self.enough = False
+        """Whether the reader of stdout may go away at any time: what is written has no end of its own."""
 
     @property
     def out_is_terminal(self) -> bool:
@@ -49,6 +51,16 @@ class Output:
     def err_is_terminal(self) -> bool:
         """Whether a person sees stderr as it comes."""
         return self._err.is_terminal
+
+    @property
+    def out_columns(self) -> int | None:
+        """How many cells a line of the terminal behind stdout has; None when it is no terminal."""
+        if not self._out.is_terminal:
+            return None
+        try:
+            return os.get_terminal_size(STDOUT).columns or _COLUMNS
+        except OSError:
+            return _COLUMNS
 
     @property
     def err_columns(self) -> int:

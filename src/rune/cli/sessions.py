@@ -9,17 +9,17 @@ from typing import Final
 
 import msgspec
 
+from rune.cli.listing import listing
 from rune.cli.output import Output
-from rune.errors import LeaseHeldError
-from rune.store.conversations import Conversation
-from rune.surface.export_file import exported, write_export
-from rune.surface.found_text import found_text
-from rune.surface.results import table
+from rune.errors import UsageError
+from rune.surface.export_file import exported, kind_of, write_export
+from rune.surface.found_text import OF_EACH, found_text
+from rune.surface.remarks import remarks
+from rune.surface.shared_messages import missing_share
 from rune.surface.surface import Surface
 
 # What writes a fact about a conversation needs a place in the journal; the rest only reads.
 WRITING: Final = frozenset({"rename", "fork", "hide", "unhide"})
-_ID_CHARACTERS: Final = 6  # of the end of an id: its beginning is the time
 
 
 async def run_sessions(
@@ -31,7 +31,7 @@ async def run_sessions(
     """
     match options.action:
         case "list":
-            await _list(surface, output, None if options.all else folder(), options)
+            await _list(surface, output, None if options.all else folder(), options, now_ms)
         case "search":
             await _search(surface, output, folder() if options.here else None, options, now_ms)
         case "show":
@@ -44,7 +44,7 @@ async def run_sessions(
             await _change(surface, output, options)
 
 
-async def _list(surface: Surface, output: Output, folder: str | None, options: argparse.Namespace) -> None:
+async def _list(surface: Surface, output: Output, folder: str | None, options: argparse.Namespace, now_ms: int) -> None:
     found = await surface.views.conversations(folder=folder, limit=options.limit, with_hidden=options.hidden)
     if options.json:
         output.line(_json([msgspec.to_builtins(row) for row in found]))
@@ -55,42 +55,34 @@ async def _list(surface: Surface, output: Output, folder: str | None, options: a
             else "no conversation yet"
         )
     else:
-        rows = [
-            (row.record.id, row.last_active, str(row.messages), row.record.model or "-", _titled(row)) for row in found
-        ]
-        output.line(table(rows, ("conversation", "last", "messages", "model", "title")))
-
-
-def _titled(row: Conversation) -> str:
-    origin = row.record.forked_from
-    fork = f"  (fork of …{origin[-_ID_CHARACTERS:]})" if origin is not None else ""
-    return (row.record.title or "(empty)") + fork + ("  (hidden)" if row.hidden else "")
+        output.line(listing(found, now_ms, output.out_columns))
 
 
 async def _show(surface: Surface, output: Output, options: argparse.Namespace) -> None:
     conversation_id = await surface.views.resolve(options.id)
-    messages = await surface.views.transcript(conversation_id)
+    whole = await surface.views.whole(conversation_id)
     if options.json:
-        output.line(_json([msgspec.to_builtins(message) for message in messages]))
+        output.line(_json([msgspec.to_builtins(message) for message in whole.messages]))
         return
-    ends = await surface.views.ends(conversation_id)
-    answered = {message.turn_id for message in messages if message.role == "assistant"}
-    for message in messages:
+    if gone := missing_share(whole.conversation.record, whole.messages):
+        output.line(gone + "\n")
+    said = remarks(conversation_id, whole.messages, whole.ends)
+    for message in whole.messages:
         broken = "" if message.complete else "  [cut off]"
         who = "you" if message.role == "user" else message.model or message.role
         output.line(f"{message.ts}  {who}{broken}  {message.id}")
         output.line(message.content + "\n")
-        if message.role == "user" and message.turn_id not in answered:
-            end = ends.get(message.turn_id)
-            how = end.reason.value if end is not None and end.reason is not None else "the turn is running"
-            output.line(f"[no answer: {how}]\n")
+        for remark in said.get(message.id, ()):
+            foreign = f": {' '.join(remark.foreign.split())}" if remark.foreign else ""
+            output.line(f"[{remark.text}{foreign}]\n")
 
 
 async def _search(
     surface: Surface, output: Output, folder: str | None, options: argparse.Namespace, now_ms: int
 ) -> None:
     text = " ".join(_rejoined(options.text))
-    found = await surface.views.search(text, folder=folder, limit=options.limit)
+    each = None if options.json else OF_EACH
+    found = await surface.views.search(text, folder=folder, limit=options.limit, of_each=each)
     if options.json:
         output.line(_json([msgspec.to_builtins(each) for each in found]))
     elif found:
@@ -105,8 +97,10 @@ def _rejoined(words: Sequence[str]) -> Sequence[str]:
 
 
 async def _export(surface: Surface, output: Output, options: argparse.Namespace) -> None:
+    if options.output == "":
+        raise UsageError("'' is no name for a file", hint="Without -o it is written to stdout.")
     whole = await surface.views.whole(await surface.views.resolve(options.id))
-    text = await asyncio.to_thread(exported, whole, options.format)
+    text = await asyncio.to_thread(exported, whole, options.format or kind_of(options.output or ""))
     if options.output is None:
         output.line(text.removesuffix("\n"))
         return
@@ -125,18 +119,16 @@ async def _fork(surface: Surface, output: Output, options: argparse.Namespace) -
 
 async def _change(surface: Surface, output: Output, options: argparse.Namespace) -> None:
     conversation_id = await surface.views.resolve(options.id)
-    try:
-        if options.action == "rename":
-            title = await surface.operator.rename(conversation_id, options.title)
-            output.line(f"{conversation_id}: {title}")
-        else:
-            hidden = options.action == "hide"
-            await surface.operator.hide(conversation_id, hidden=hidden)
-            now = "hidden: `rune sessions list --hidden` shows it" if hidden else "listed again"
-            output.line(f"{conversation_id} is {now}")
-    except LeaseHeldError as error:
-        error.hint = f"Close it there, or branch off: `rune sessions fork {conversation_id}`."
-        raise
+    if options.action == "rename":
+        # A title is one line: what was typed in several is all of it.
+        words = " ".join(" ".join(options.title).split())
+        title = await surface.operator.rename(conversation_id, words)
+        output.line(f"{conversation_id}: {title}")
+    else:
+        hidden = options.action == "hide"
+        await surface.operator.hide(conversation_id, hidden=hidden)
+        now = "hidden: `rune sessions list --hidden` shows it" if hidden else "listed again"
+        output.line(f"{conversation_id} is {now}")
 
 
 def _json(value: object) -> str:

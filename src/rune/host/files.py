@@ -1,9 +1,11 @@
 """Files that survive: private, replaced whole, synced, locked (the rules of a durable log)."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
+import stat
 from pathlib import Path
 from types import TracebackType
 
@@ -31,6 +33,21 @@ def private_folder(path: Path) -> None:
 def create_private(path: Path, flags: int = os.O_WRONLY) -> int:
     """Make a new file (0600) and return its descriptor. Raises FileExistsError and other OSErrors."""
     return os.open(path, flags | os.O_CREAT | os.O_EXCL | _SAFE, PRIVATE_FILE)
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a file that is there and return its descriptor. What else stands there is neither followed nor waited for.
+
+    Raises OSError: EISDIR for a folder, ELOOP for a symbolic link, EINVAL or ENXIO for a FIFO, a socket or a device.
+    """
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | _SAFE)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise OSError(errno.EISDIR, "a folder", str(path))
+    raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def write_all(descriptor: int, data: bytes) -> None:

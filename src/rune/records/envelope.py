@@ -1,8 +1,13 @@
 """The stored form of an event: who, when, in which order, and what for a reader to check."""
 
+from typing import Annotated
+
 import msgspec
 
 from rune.records.record import Record
+
+# What every reader can hold and go on counting from; no Rune comes near it.
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 
 
 class EventEnvelope(Record, frozen=True, kw_only=True):
@@ -17,15 +22,15 @@ class EventEnvelope(Record, frozen=True, kw_only=True):
     device_id: str
     event_id: str
     event_type: str
-    hlc: int
-    more: int
+    hlc: Count
+    more: Count
     parent_id: str | None
     partition_key: str
     payload_hash: str
     prev: str
-    pseq: int
+    pseq: Count
     schema_version: int = 1
-    seq: int
+    seq: Count
     timestamp: str
     writer: str
     crc: str

@@ -166,11 +166,21 @@ class JournalForked(Record, frozen=True, kw_only=True):
 
 
 class BodyErased(Record, frozen=True, kw_only=True):
-    """Bodies of these events were erased by the owner."""
+    """Bodies of these events were erased by the owner.
+
+    `blobs` are the evidence ids that went with them, or were lost before, although events that stay name them: nobody
+    is to look for them any more. Where there is none the field is not stored, as in what was written before it came.
+    """
 
     schema_version: int = 1
     event_ids: tuple[str, ...]
     reason: str
+    blobs: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """The blobs."""
+        return () if isinstance(self.blobs, msgspec.UnsetType) else self.blobs
 
 
 class SessionCheckpoint(Record, frozen=True, kw_only=True):

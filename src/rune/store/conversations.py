@@ -98,7 +98,7 @@ class ConversationStateRepository:
         """Return a conversation. Raises NotFoundError."""
         found = await self._select("WHERE id = ? AND record IS NOT NULL", (conversation_id,))
         if not found:
-            raise NotFoundError(f"no conversation {conversation_id}", hint="`rune sessions list` shows them.")
+            raise NotFoundError(f"no conversation {conversation_id}", hint="`rune sessions list --all` shows them.")
         return found[0]
 
     async def conversations(
@@ -183,6 +183,7 @@ class ConversationStateRepository:
         conversation_id: str | None = None,
         limit: int = 20,
         with_hidden: bool = True,
+        of_each: int | None = None,
     ) -> list[MessageHit]:
         """Return the messages in which all words occur; see `find_messages`."""
         wanted = partial(
@@ -192,6 +193,7 @@ class ConversationStateRepository:
             conversation_id=conversation_id,
             limit=limit,
             with_hidden=with_hidden,
+            of_each=of_each,
         )
         return await self._engine.query(wanted)
 

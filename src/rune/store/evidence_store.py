@@ -13,7 +13,7 @@ import msgspec
 
 from rune.errors import EvidenceTamperedError, NotFoundError
 from rune.host.clock import Clock
-from rune.host.files import create_private, private_folder, sync_folder, write_all
+from rune.host.files import create_private, open_regular, private_folder, sync_folder, write_all
 from rune.records.evidence import Confidentiality, EvidenceRef
 from rune.records.times import rfc3339
 from rune.store.codec import canon, digest, is_digest
@@ -91,8 +91,7 @@ class EvidenceStore:
     def get(self, digest: str) -> bytes:
         """Return the verified bytes of a blob (Evidence.get)."""
         try:
-            descriptor = os.open(self._path(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb") as file:
+            with os.fdopen(open_regular(self._path(digest)), "rb") as file:
                 data = file.read()
         except FileNotFoundError as error:
             raise NotFoundError(f"there is no evidence {digest}") from error

@@ -7,6 +7,18 @@ from rune.errors import StorageError, StorageUnavailableError
 # After one of these nothing is known to be broken: the next attempt may go well.
 PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM})
 
+# What stands there can never be read as the file that it should be: damage, and not a state that passes.
+_UNREADABLE = {
+    errno.EISDIR: "a folder stands in its place",
+    errno.ELOOP: "a symbolic link stands in its place",
+    errno.EINVAL: "what stands in its place is not a file",
+    errno.ENXIO: "what stands in its place is not a file",
+    errno.EIO: "the disk cannot read it (Input/output error)",
+    errno.ENODATA: "the disk cannot read it (a bad sector)",
+    errno.EBADMSG: "the file system finds it damaged",
+    errno.EUCLEAN: "the file system finds it damaged",
+}
+
 _HINTS = {
     errno.ENOSPC: "The disk is full: free some space and send it again. What was acknowledged is safe.",
     errno.EDQUOT: "Your disk quota is used up: free some space and send it again.",
@@ -19,6 +31,11 @@ _HINTS = {
     errno.ENOLCK: "This file system has no locks: set RUNE_HOME to a folder on a local disk.",
     errno.EOPNOTSUPP: "This file system has no locks: set RUNE_HOME to a folder on a local disk.",
 }
+
+
+def why_unreadable(error: BaseException | None) -> str | None:
+    """Return what makes a file, or a part of it, unreadable for good; None for every other error."""
+    return _UNREADABLE.get(error.errno or 0) if isinstance(error, OSError) else None
 
 
 def unavailable(error: OSError, what: str) -> StorageUnavailableError:

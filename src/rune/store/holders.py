@@ -6,11 +6,13 @@ from pathlib import Path
 from rune.errors import InvalidRecordError
 from rune.host.clock import Clock
 from rune.host.machine import boot_id, process_started
+from rune.host.small_files import read_bounded
 from rune.records.record import from_json
 from rune.records.session import LeaseHolder
 from rune.records.times import rfc3339
 from rune.store.codec import canon
 
+_LONGEST = 1 << 16
 _NOBODY_KNOWN = LeaseHolder(pid=0, boot_id="", started=0, since="")
 
 
@@ -31,7 +33,7 @@ def read_note(path: Path) -> LeaseHolder:
     Raises OSError.
     """
     try:
-        return from_json(path.read_bytes(), LeaseHolder)
+        return from_json(read_bounded(path, _LONGEST), LeaseHolder)
     except (InvalidRecordError, FileNotFoundError):
         return _NOBODY_KNOWN
 

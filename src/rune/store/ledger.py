@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from rune.errors import IdentityCollisionError, StorageUnavailableError, ViewsStoppedError
+from rune.errors import CorruptJournalError, IdentityCollisionError, StorageUnavailableError, ViewsStoppedError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.records.events import Event, check_event
@@ -23,6 +23,7 @@ from rune.records.times import rfc3339
 from rune.store import event_index
 from rune.store.codec import canon, digest
 from rune.store.event_store import EventStore
+from rune.store.failures import refused
 from rune.store.projections import ProjectionEngine
 
 _NOTES_AT_ONCE = 100
@@ -30,6 +31,8 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 # Gets the subsystem that failed and its error; must not raise.
 ReportFailure = Callable[[str, Exception], object]
+# Gets the subsystem that works (again); called after each success, and must not raise.
+ReportSuccess = Callable[[str], object]
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,8 +60,9 @@ class _Held:
 class Ledger:
     """Emits into one journal. Used from one event loop; only `offer` may be called from any thread.
 
-    `report` is told what failed where nobody waits for an answer: projecting after a durable append,
-    notes that could not be written, an append whose caller was cancelled.
+    `report` is told the first of several appends in a row that failed, and `works` that one went well; and `report`
+    what else failed where nobody waits for an answer: projecting after a durable append, notes that could not be
+    written, an append whose caller was cancelled.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Ledger:
         ids: IdSource,
         *,
         report: ReportFailure,
+        works: ReportSuccess = lambda _: None,
         capacity: int = 1000,
     ) -> None:
         self._store = store
@@ -76,6 +81,7 @@ class Ledger:
         self._clock = clock
         self._ids = ids
         self._report = report
+        self._works = works
         self._held: dict[str, _Held] = {}
         self._shared: dict[str, _Held] = {name: _Held() for name in ("memory", "model", "system")}
         self._running: set[asyncio.Task[tuple[Event, ...]]] = set()
@@ -86,6 +92,8 @@ class Ledger:
         self._writing_notes = asyncio.Lock()
         self._notes_failed = False
         self._views_failed = False
+        # The first of the appends that fail since one went well.
+        self._append_failure: StorageUnavailableError | None = None
         self._background: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -107,10 +115,16 @@ class Ledger:
             await asyncio.wait(self._running)
 
     async def adopt(self, conversation_id: str) -> None:
-        """Begin to give places in a conversation, after its last one. The caller holds its lease."""
+        """Begin to give places in a conversation, after its last one. The caller holds its lease.
+
+        Raises StorageUnavailableError, also for a damaged journal: what its last place is cannot be known there.
+        """
         if conversation_id in self._held:
             return
-        await self._engine.caught_up()
+        try:
+            await self._engine.caught_up()
+        except CorruptJournalError as error:
+            raise refused(error) from error
         last = await self._engine.query(lambda connection: event_index.last_pseq(connection, conversation_id))
         self._held.setdefault(conversation_id, _Held(last))
 
@@ -178,7 +192,7 @@ class Ledger:
                     event = msgspec.structs.replace(event, pseq=last[event.partition_key])  # noqa: PLW2901 its place
                 fresh[event.event_id] = event
             if fresh:
-                await self._store.append_many(tuple(fresh.values()))
+                await self._append(tuple(fresh.values()))
                 # Only now are the places taken: after a failure the next fact gets them.
                 for partition, held in places.items():
                     held.last = last[partition]
@@ -186,6 +200,18 @@ class Ledger:
         if fresh:
             await self._project()
         return tuple(stored.get(event.event_id) or fresh[event.event_id] for event in events)
+
+    async def _append(self, events: tuple[Event, ...]) -> None:
+        try:
+            await self._store.append_many(events)
+        except StorageUnavailableError as error:
+            # A report may become a note, which cannot be written either: once, not round and round.
+            first, self._append_failure = self._append_failure is None, self._append_failure or error
+            if first:
+                self._report("journal", error)
+            raise
+        self._append_failure = None
+        self._works("journal")
 
     def _event(self, draft: Draft, timestamp: str) -> Event:
         event = Event(
@@ -284,7 +310,8 @@ class Ledger:
                 return
             self._notes.lost(len(notes))
             # Reporting may offer a note about this very failure: once, not round and round.
-            if not self._notes_failed and not isinstance(error, ViewsStoppedError):
+            told = isinstance(error, ViewsStoppedError) or self._append_failure is not None
+            if not self._notes_failed and not told:
                 self._notes_failed = True
                 self._report("journal", error)
         else:
@@ -292,7 +319,7 @@ class Ledger:
 
     def _report_orphan(self, task: asyncio.Task[tuple[Event, ...]]) -> None:
         error = None if task.cancelled() else task.exception()
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and error is not self._append_failure:
             self._report("journal", error)
 
 

@@ -56,8 +56,9 @@ class ProjectionEngine:
 
     `decode` gives the body of an envelope. `report` is told what was wrong with the file when it had to be
     replaced, and once of each body that is lost. `on_progress` is told how far a pass is, after each
-    transaction of a long one (500 events and more); a pass of a few tells nothing. Both are called on the
-    thread that runs the pass, and must not raise.
+    transaction of a long one (500 events and more); a pass of a few tells nothing. `on_damage` is told, before it is
+    raised, at what the journal cannot be read on from. All are called on the thread that runs the pass, and must not
+    raise.
     """
 
     def __init__(
@@ -69,17 +70,21 @@ class ProjectionEngine:
         report: Callable[[Exception], None],
         *,
         on_progress: Progress | None = None,
+        on_damage: Callable[[StorageError], object] = lambda _: None,
     ) -> None:
         self._store = store
         self._bodies = BodyReader(decode, report)
         self._projections: tuple[Projection, ...] = (EventIndex(), LostBodies(), *projections)
         self._report = report
         self._on_progress = on_progress
+        self._on_damage = on_damage
         ddl = CURSOR_DDL + "".join(projection.ddl for projection in self._projections)
         self._file = ViewsFile(path, ddl, report)
         self._pass = threading.RLock()
         # The birth of the file that followed the journal.
         self._followed: int | None = None
+        # The birth of the file that the running pass goes by: it was there before anything was read for it.
+        self._following: int | None = None
         self._queue = threading.Lock()
         self._queued: Future[CaughtUp | Exception] | None = None
         # The birth of a file that was made anew and did not work either.
@@ -229,7 +234,10 @@ class ProjectionEngine:
                 raise  # what is there may be no more than a beginning
             except (CorruptJournalError, StorageUnavailableError) as error:
                 self._report(error)
-                return self._file.opened().connection
+                views = self._file.opened()
+                if isinstance(error, (CorruptJournalError, NewerFormatError)) and views.birth != self._followed:
+                    continue  # made anew by another process meanwhile: it may hold no more than a beginning
+                return views.connection
             views = self._file.opened()
         return views.connection
 
@@ -264,6 +272,11 @@ class ProjectionEngine:
             self._report(error)
             with translated(self._file.path):
                 self._file.discard()
+        except StorageUnavailableError as error:
+            if not isinstance(error.__cause__, apsw.IOError):
+                raise
+            # A file beside it may have been deleted between two looks at it: what is opened now is judged afresh.
+            self._file.let_go()
         try:
             with translated(self._file.path):
                 return work()
@@ -287,13 +300,16 @@ class ProjectionEngine:
     def _follow(self, progress: Progress | None) -> CaughtUp:
         try:
             return self._follow_to_the_end(progress)
-        except (CorruptJournalError, NewerFormatError):
-            # What lies before the damage is in the views now and stays readable.
-            self._followed = self._file.opened().birth
+        except (CorruptJournalError, NewerFormatError) as error:
+            # What lies before the damage is in the views now and stays readable: in the file that was followed, which
+            # may not be the one that is there by now.
+            self._followed = self._following
+            self._on_damage(error)
             raise
 
     def _follow_to_the_end(self, progress: Progress | None) -> CaughtUp:
         views = self._file.opened()
+        self._following = views.birth
         start = read_cursor(views.connection)
         # Views may have read a line of another process that a power cut or a failed sync then took from
         # the journal: the last event of each slot is read once more.
@@ -310,6 +326,7 @@ class ProjectionEngine:
             if there.birth == views.birth and meter.applied == before and now == start:
                 raise StorageError("the journal has a gap: its events cannot be applied in order")
             views, start, before = there, now, meter.applied
+            self._following = views.birth
             again = self._follow_from(self._store.read(start, seen=start), meter)
         views = there
         if views.birth != self._followed:
@@ -358,8 +375,12 @@ class ProjectionEngine:
                 found_again(connection, envelope.event_id)
 
     def _apply(self, steps: Sequence[Step]) -> tuple[int, bool]:
-        """Apply a batch in one transaction; False when its events do not go on from where the views are."""
-        connection = self._file.opened().connection
+        """Apply a batch in one transaction; False when its events do not go on from where the views are, or these
+        are not those that the pass goes by: they may have been thrown away because of what was read, as erasing does.
+        """
+        connection, there, _ = self._file.opened()
+        if there != self._following:
+            return 0, False
         applied, fits = 0, True
         with transaction(connection):
             cursor = read_cursor(connection)

@@ -17,9 +17,9 @@ MOST_ROWS = 100_000
 _NAMED = 5
 _PLACE = tuple[str, int, int, int]
 _HINT = {
-    "cnv": "`rune sessions list` shows the conversations.",
+    "cnv": "`rune sessions list --all` shows the conversations.",
     "trc": "`rune trace` shows the last ones.",
-    "msg": "`rune sessions export ID` shows a conversation's messages with their ids.",
+    "msg": "`rune sessions show ID` shows a conversation's messages with their ids.",
 }
 _DECODERS: dict[type[Record], msgspec.json.Decoder[Any]] = {}
 
@@ -62,7 +62,8 @@ def find_by_part(connection: apsw.Connection, *, text: str, kind: str, table: st
 
     `listed` is a condition in SQL. Raises NotFoundError, which names what it could be instead.
     """
-    part = text.strip().lower().removeprefix(f"{kind}_")
+    # As lists show an end where the room is short.
+    part = text.strip().removeprefix("…").lower().removeprefix(f"{kind}_")
     if not (part.isalnum() and part.isascii()):
         raise NotFoundError(f"nothing has the id {text!r}", hint=_HINT[kind])
     rows = connection.execute(

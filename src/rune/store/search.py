@@ -43,16 +43,20 @@ MOST_CHARACTERS: Final = 2000
 MOST_PHRASES: Final = 64
 _QUOTES: Final = '"\u201c\u201d\u201e\u201f'
 _PART: Final = re.compile(f"[{_QUOTES}]([^{_QUOTES}]*)([{_QUOTES}]?)|([^\\s{_QUOTES}]+)")
+# Of each conversation only so many; `many` counts all of it that were ranked.
 _FIND: Final = """
-SELECT place FROM (
-    SELECT searchable.place AS place, bm25(search) AS score
+SELECT place, nth, many FROM (
+    SELECT place, score, count(*) OVER (PARTITION BY conversation) AS many,
+        row_number() OVER (PARTITION BY conversation ORDER BY score, place DESC) AS nth
+    FROM (
+    SELECT searchable.place AS place, searchable.conversation_id AS conversation, bm25(search) AS score
     FROM search
     CROSS JOIN searchable ON searchable.place = search.rowid
     {parts}
     CROSS JOIN conversations ON conversations.id = searchable.conversation_id
     WHERE search MATCH ? AND conversations.record IS NOT NULL{conditions}
-    ORDER BY search.rowid DESC LIMIT ?
-) ORDER BY score, place DESC LIMIT ?
+    ORDER BY search.rowid DESC LIMIT ?)
+) WHERE nth <= ? ORDER BY score, place DESC LIMIT ?
 """
 # What makes up a conversation: of each part everything, or up to a rank.
 _PARTS: Final = """CROSS JOIN (VALUES {values}) AS part ON part.column1 = searchable.conversation_id AND (
@@ -62,7 +66,7 @@ _OF_FOLDER: Final = (
     " AND searchable.conversation_id IN (SELECT id FROM conversations WHERE folder = ? AND record IS NOT NULL)"
 )
 _HIT: Final = """
-SELECT messages.record, conversations.record, conversations.title FROM searchable
+SELECT messages.record, conversations.record, conversations.title, conversations.hidden FROM searchable
 JOIN messages ON messages.id = searchable.message_id
 JOIN conversations ON conversations.id = searchable.conversation_id
 WHERE searchable.place = ?
@@ -73,7 +77,8 @@ class MessageHit(msgspec.Struct, frozen=True, kw_only=True):
     """A message in which everything that was looked for stands, and what is known of its conversation.
 
     `snippet` is one line of at most 160 characters around the first match, as it was said: foreign text; `marks` are
-    the spans of characters in it that match, in order. `title` is today's.
+    the spans of characters in it that match, in order. `title` is today's. `forked_from` and `hidden` speak of the
+    conversation; `more` stands at the last one of it where only some of each were wanted: how many others were ranked.
     """
 
     conversation_id: str
@@ -85,6 +90,9 @@ class MessageHit(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel
     snippet: str
     marks: tuple[tuple[int, int], ...]
+    forked_from: str | None = None
+    hidden: bool = False
+    more: int = 0
 
 
 class SearchViews:
@@ -139,11 +147,13 @@ def find_messages(
     conversation_id: str | None = None,
     limit: int = 20,
     with_hidden: bool = True,
+    of_each: int | None = None,
 ) -> list[MessageHit]:
     """Return the messages in which all of `text` occurs, best match first, newer first among equals.
 
     With `conversation_id` those of one conversation: of a fork also what it shares, as said in the other one. Of more
-    than RANKED matches only the newest are ranked. None for text without a word in it.
+    than RANKED matches only the newest are ranked. `of_each`: so many of
+    a conversation at most. None for text without a word in it.
     """
     phrases = phrases_of(text)
     expression = expression_of(phrases)
@@ -162,12 +172,14 @@ def find_messages(
         conditions += " AND conversations.hidden = 0"
     most = at_most(limit)
     statement = _FIND.format(parts=parts, conditions=conditions)
-    places = connection.execute(statement, (*values, max(RANKED, most), most)).fetchall()
+    ranked = max(RANKED, most)
+    each = ranked if of_each is None else at_most(of_each)
+    places = connection.execute(statement, (*values, ranked, each, most)).fetchall()
     pattern = pattern_of(phrases)
-    return [_hit(connection, place, pattern) for (place,) in places]
+    return [_hit(connection, place, pattern, more=many - nth if nth == each else 0) for place, nth, many in places]
 
 
-def _hit(connection: apsw.Connection, place: int, pattern: re.Pattern[str] | None) -> MessageHit:
+def _hit(connection: apsw.Connection, place: int, pattern: re.Pattern[str] | None, *, more: int) -> MessageHit:
     row = connection.execute(_HIT, (place,)).fetchone()
     if row is None:
         raise DamagedViewsError("a message that can be found is not among the messages")
@@ -184,4 +196,7 @@ def _hit(connection: apsw.Connection, place: int, pattern: re.Pattern[str] | Non
         channel=conversation.channel,
         snippet=shown.text,
         marks=shown.marks,
+        forked_from=conversation.forked_from,
+        hidden=bool(row[3]),
+        more=more,
     )

@@ -13,8 +13,10 @@ from rune.errors import (
     DamagedLineError,
     JournalMovedError,
     NewerFormatError,
+    StorageError,
     UnmigratedDialectError,
 )
+from rune.host.files import open_regular
 from rune.records.envelope import EventEnvelope, SegmentHeader
 from rune.store.codec import (
     FORMAT_VERSION,
@@ -27,7 +29,8 @@ from rune.store.codec import (
     verify,
 )
 from rune.store.event_store import Offset
-from rune.store.failures import unavailable
+from rune.store.failures import unavailable, why_unreadable
+from rune.store.gaps import read_at
 
 _NAME = re.compile(r"(w[0-9]{3})-([0-9]{6})\.jsonl")
 _CHUNK = 64 << 10
@@ -69,8 +72,9 @@ class SegmentReader:
     """One open segment. `position`, `chain`, `seq`, `hlc` are those behind the last whole batch that was read;
     `tail` says what stands behind it, None when nothing does. `seq` is None until it is known.
 
-    Raises StorageUnavailableError (unreadable, or a newer format), CorruptJournalError, UnmigratedDialectError,
-    JournalMovedError (the file is not there). `path` is another file to read as that segment, before it becomes it.
+    Raises StorageUnavailableError (no permission, or a newer format), CorruptJournalError (damaged, unreadable for
+    good, no file at all), UnmigratedDialectError (it begins as another program's), JournalMovedError (not there).
+    `path` is another file to read as that segment, before it becomes it.
     """
 
     def __init__(self, folder: Path, writer: str, number: int, erased: Erased, *, path: Path | None = None) -> None:
@@ -86,10 +90,12 @@ class SegmentReader:
         self.seq: int | None = 0 if number == 1 else None
         self.tail: Tail | None = None
         try:
-            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self._descriptor = open_regular(self._path)
         except FileNotFoundError as error:
             raise JournalMovedError(f"the segment {self.name} is no longer there") from error
         except OSError as error:
+            if reason := why_unreadable(error):
+                raise CorruptJournalError(reason, file=str(self._path), line=1, byte=0) from error
             raise unavailable(error, f"cannot read the segment {self.name}") from error
         try:
             self.header, self.chain, self.position = self._read_header()
@@ -130,7 +136,7 @@ class SegmentReader:
                 if erased_by is not None:
                     self._check_erased(erased_by, envelope.event_id)
             except DamagedLineError as error:
-                self._refuse_foreign(line, header=False)
+                self._refuse_foreign_line(line, place)
                 self.tail = Tail(start=self.position, reason=error.message, damaged=place)
                 return
             if envelope.prev != chain:
@@ -172,7 +178,12 @@ class SegmentReader:
         start = self.size() - window
         if start <= self.start:
             return
-        data = os.pread(self._descriptor, window, start)
+        try:
+            data = os.pread(self._descriptor, window, start)
+        except OSError as error:
+            if why_unreadable(error):
+                return  # where exactly, whoever reads on from the first event is told
+            raise unavailable(error, f"cannot read the segment {self.name}") from error
         place = 0
         while (newline := data.find(b"\n", place)) >= 0:
             line = data[place:newline] if place else b""
@@ -214,7 +225,10 @@ class SegmentReader:
         """Return the error that names this file and the line that starts at the byte `place`."""
         line, at = 1, 0
         while at < place:
-            chunk = os.pread(self._descriptor, min(_CHUNK, place - at), at)
+            try:
+                chunk = read_at(self._descriptor, min(_CHUNK, place - at), at)
+            except OSError:
+                break  # as many lines as can be counted
             if not chunk:
                 break
             line += chunk.count(b"\n")
@@ -230,9 +244,9 @@ class SegmentReader:
         while True:
             wanted = _CHUNK if end is None else min(_CHUNK, end - place)
             try:
-                chunk = os.pread(self._descriptor, wanted, place) if wanted > 0 else b""
+                chunk = read_at(self._descriptor, wanted, place) if wanted > 0 else b""
             except OSError as error:
-                raise unavailable(error, f"cannot read the segment {self.name}") from error
+                raise self._unreadable(error, place - len(rest)) from error
             if not chunk:
                 break
             place += len(chunk)
@@ -256,10 +270,10 @@ class SegmentReader:
         try:
             line, newline, _ = os.pread(self._descriptor, _HEADER_BYTES, 0).partition(b"\n")
         except OSError as error:
-            raise unavailable(error, f"cannot read the segment {self.name}") from error
+            raise self._unreadable(error, 0) from error
         if not newline:
             # Another program's first line may be longer than a header.
-            self._refuse_foreign(next(self._lines(0, MAX_LINE_BYTES), b""), header=True)
+            self._refuse_foreign(next(self._lines(0, MAX_LINE_BYTES), b""))
             raise self.corrupt(0, "its header is not whole")
         version = newer_format(line)
         if version is not None:
@@ -270,28 +284,37 @@ class SegmentReader:
         try:
             header, chain = parse_header(line)
         except DamagedLineError as error:
-            self._refuse_foreign(line, header=True)
+            self._refuse_foreign(line)
             raise self.corrupt(0, error.message) from error
         if (header.writer, header.segment) != (self.writer, self.number):
             raise self.corrupt(0, f"its header says {segment_name(header.writer, header.segment)}")
         return header, chain, len(line) + 1
 
-    def _refuse_foreign(self, line: bytes, *, header: bool) -> None:
-        if not is_foreign(line):
-            return
-        if header:
+    def _unreadable(self, error: OSError, place: int) -> StorageError:
+        if reason := why_unreadable(error):
+            return self.corrupt(place, reason)
+        return unavailable(error, f"cannot read the segment {self.name}")
+
+    def _refuse_foreign_line(self, line: bytes, place: int) -> None:
+        """Behind a header of ours a whole line of another form is damage, and too whole to be a torn tail."""
+        if is_foreign(line):
+            raise self.corrupt(place, "a line is not in this journal's form")
+
+    def _refuse_foreign(self, line: bytes) -> None:
+        if is_foreign(line):
             raise UnmigratedDialectError(
                 f"{str(self._path)!r} is not written in this journal's form",
                 hint=f"Move that file out of the journal folder, then: rune import events {self.name}",
             )
-        raise UnmigratedDialectError(
-            f"{str(self._path)!r} has a line that is not in this journal's form",
-            hint="Set it aside with `rune doctor --mend`, then: rune import events with the file that it names.",
-        )
 
     def _line_before(self, place: int) -> bytes:
         first = max(0, place - MAX_LINE_BYTES)
-        data = os.pread(self._descriptor, place - first, first)
+        try:
+            data = os.pread(self._descriptor, place - first, first)
+        except OSError as error:
+            if why_unreadable(error):
+                return b""  # looking for it from the first event on tells where the damage is
+            raise unavailable(error, f"cannot read the segment {self.name}") from error
         if len(data) < place - first or not data.endswith(b"\n"):
             return b""
         return data[data.rfind(b"\n", 0, -1) + 1 : -1]

@@ -41,7 +41,11 @@ _DAMAGED = (
     apsw.FormatError,
     apsw.EmptyError,
     UnicodeDecodeError,
+    OverflowError,
 )
+# So is what cannot be read: a bad sector, or a log that belongs to another file. A new one lies elsewhere.
+# SQLITE_IOERR_READ, _SHORT_READ, _DATA, _CORRUPTFS: apsw's types do not name them.
+_UNREADABLE = frozenset({10 | 1 << 8, 10 | 2 << 8, 10 | 32 << 8, 10 | 33 << 8})
 
 
 @contextmanager
@@ -56,6 +60,8 @@ def translated(path: Path) -> Generator[None, None, None]:
         raise DamagedViewsError(f"{path}: {error}") from error
     except apsw.Error as error:
         what = str(error) or type(error).__name__
+        if getattr(error, "extendedresult", 0) in _UNREADABLE:
+            raise DamagedViewsError(f"{path}: {what}") from error
         raise StorageUnavailableError(f"{path}: {what}", hint=_HINT) from error
     except OSError as error:
         raise unavailable(error, f"cannot use {str(path)!r}") from error
@@ -75,6 +81,10 @@ def transaction(connection: apsw.Connection) -> Generator[None, None, None]:
     connection.execute("COMMIT")
 
 
+# Device and number of a file.
+_Inode = tuple[int, int]
+
+
 class OpenViews(NamedTuple):
     """A thread's connection. `birth` is drawn when a file is made and tells it from every other one:
     its `inode` may be given to the next as soon as nobody has it open.
@@ -82,7 +92,7 @@ class OpenViews(NamedTuple):
 
     connection: apsw.Connection
     birth: int
-    inode: tuple[int, int]
+    inode: "_Inode"
 
 
 class ViewsFile:
@@ -90,7 +100,8 @@ class ViewsFile:
     damaged one, which `report` is told.
 
     Safe to use from any thread: each gets its own connection, reopened when the file at `path` is
-    no longer the one it was opened on.
+    no longer the one it was opened on. A file whose log (`-wal`) was taken from under its connections is
+    replaced: some would go on with the old log, others with a new one.
     """
 
     def __init__(self, path: Path, ddl: str, report: Callable[[Exception], None]) -> None:
@@ -101,15 +112,24 @@ class ViewsFile:
         self._schema = (zlib.crc32(ddl.encode()) & 0x7FFFFFFF) or 1
         self._local = threading.local()
         self._open: set[apsw.Connection] = set()
+        # The log that belongs to the file with this inode, as long as this process has a connection to it.
+        self._logged: tuple[_Inode, _Inode | None] | None = None
         self._mutex = threading.Lock()
         self._closed = False
 
-    def _inode(self) -> tuple[int, int] | None:
+    def _inode(self, suffix: str = "") -> _Inode | None:
         try:
-            found = self.path.stat()
+            found = Path(f"{self.path}{suffix}").stat()
         except FileNotFoundError:
             return None
         return found.st_dev, found.st_ino
+
+    def _lost_its_log(self) -> bool:
+        """Say whether another log, or none, lies beside the file since this process opened it."""
+        logged = self._logged
+        if logged is None or logged[1] is None or logged[0] != self._inode():
+            return False
+        return logged[1] != self._inode("-wal")
 
     def move_to(self, path: Path) -> None:
         """Use the file at another place from now on; each thread opens it with its next query."""
@@ -118,16 +138,15 @@ class ViewsFile:
     def opened(self) -> OpenViews:
         """Return this thread's connection to the file that is there now; makes the file if need be."""
         mine = self._mine()
-        if mine is not None and mine.inode == self._inode() and not self._closed:
+        if mine is not None and mine.inode == self._inode() and not self._closed and not self._lost_its_log():
             return mine
-        if mine is not None:
-            self._let_go(mine.connection)
-            self._local.mine = None
         if self._closed:
             raise StorageUnavailableError(f"{self.path} was closed")
         with self._creating():
+            self._let_go_of_mine()
             connection = self._attach()
             inode = self._inode()
+            self._logged = None if inode is None else (inode, self._inode("-wal"))
         if inode is None:
             raise StorageUnavailableError(f"{self.path} vanished while it was opened")
         self._local.mine = OpenViews(connection, connection.pragma("application_id"), inode)
@@ -137,6 +156,20 @@ class ViewsFile:
         """Return the birth of the file that this thread has open; None when it has none open."""
         mine = self._mine()
         return None if mine is None else mine.birth
+
+    def let_go(self) -> None:
+        """Close what this thread has open; its next use opens the file that is there then."""
+        with self._creating():
+            self._let_go_of_mine()
+
+    def _let_go_of_mine(self) -> None:
+        # Unlinked before anything is closed: else SQLite moves one log into the file and deletes another by its name.
+        if self._open and self._lost_its_log():
+            self._unlink()
+        mine = self._mine()
+        if mine is not None:
+            self._local.mine = None
+            self._let_go(mine.connection)
 
     def discard(self) -> None:
         """Delete the file, unless it is no longer the one this thread had open; the next use makes a new one."""

@@ -14,11 +14,15 @@ from rune.models.transport import ChatTransport
 from rune.surface.doctor import Check, Finding
 
 
-def blocking(name: str, look: Callable[[], Finding]) -> Check:
-    """Return a check that runs off the event loop."""
+def blocking(name: str, look: Callable[[], Finding], stop: Callable[[], object] = lambda: None) -> Check:
+    """Return a check that runs off the event loop; `stop` is called when nobody waits for it any more."""
 
     async def run() -> Finding:
-        return await asyncio.to_thread(look)
+        try:
+            return await asyncio.to_thread(look)
+        except asyncio.CancelledError:
+            stop()  # the thread goes on otherwise, and the process waits for it
+            raise
 
     return Check(name=name, look=run)
 

@@ -5,17 +5,18 @@ from typing import Final
 from rune.surface.ages import age
 from rune.surface.results import WIDTH
 from rune.surface.rows import ConversationRow
+from rune.text.fitting import foreign
 
 _AGE: Final = 11
 _ID_CHARACTERS: Final = 6  # of the end of an id: its beginning is the time
 
 
 def conversation_line(row: ConversationRow, now_ms: int, *, here: bool) -> str:
-    """Return id, age, title and what else is to be known in one line of at most WIDTH characters, if that can be."""
+    """Return id, age, title and what else is to be known in one line of at most WIDTH cells, if that can be."""
     head = f"{'*' if here else ' '} {row.id}  {age(row.last_active, now_ms):<{_AGE}}  "
     title, more = row.title or "(empty)", marks(row) + held(row)
     room = max(WIDTH - len(head) - len(more), 1)
-    return f"{head}{title if len(title) <= room else title[: room - 1].rstrip() + '…'}{more}"
+    return f"{head}{foreign(title, room)}{more}"
 
 
 def messages(row: ConversationRow) -> str:

@@ -46,14 +46,27 @@ async def _look(check: Check) -> Finding:
         return Finding(name=check.name, state="broken", detail=str(error), mend="")
 
 
+def _in_short(findings: Sequence[Finding]) -> str:
+    named = {state: [each.name for each in findings if each.state == state] for state in ("broken", "warning")}
+    counts = [
+        f"{len(names):,} {state if len(names) == 1 or state == 'broken' else state + 's'}"
+        for state, names in named.items()
+        if names
+    ]
+    return f"{', '.join(counts)}: {', '.join(named['broken'] + named['warning'])}" if counts else "all is well"
+
+
 def report(findings: Sequence[Finding]) -> CommandResult:
-    """Return the findings for a person and for a program; not ok when anything is broken."""
+    """Return the findings for a person, with what they come to in the last line, and for a program; not ok when
+    anything is broken.
+    """
     lines: list[str] = []
     for finding in findings:
         lines.append(f"{_MARKS[finding.state]}{finding.name}: {finding.detail}")
         lines += [f"          {line}" for line in finding.lines]
         if finding.mend:
             lines.append(f"          {finding.mend}")
+    lines.append(_in_short(findings))
     return CommandResult(
         text="\n".join(lines),
         data={"version": 1, "findings": [msgspec.to_builtins(finding) for finding in findings]},

@@ -1,5 +1,7 @@
 """`rune erase`: what will go, told before anything goes; then each place that was looked at, and what is left there."""
 
+import errno
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -7,11 +9,15 @@ from typing import Any, Final
 
 import msgspec
 
+from rune.errors import StorageUnavailableError
 from rune.host.paths import Home
 from rune.store.erasing.eraser import Eraser, ErasurePlan
 from rune.store.erasing.remains import Other
 from rune.surface.erasure_places import Place, clean_places, look_through, trail_of
+from rune.surface.local_times import on_the_clock
 from rune.surface.results import CommandResult, table
+from rune.surface.sizes import counted
+from rune.text.fitting import foreign
 from rune.text.sought import SHORTEST
 
 LIMITS: Final = (
@@ -20,7 +26,12 @@ LIMITS: Final = (
     "The heads of erased lines keep the time and a digest of the body: whoever guesses a short text exactly, and all "
     "else that was stored with it, can confirm the guess.",
 )
-_NAMED: Final = 10
+# What is to go is told with its question on one screen of 24 lines.
+_NAMED: Final = 3
+_FORKS_NAMED: Final = 2
+_CELLS: Final = 78
+_TITLE_CELLS: Final = 24
+_FOLDER_CELLS: Final = 24
 _KINDS: Final = (
     ("message", ("user.message", "response.generated", "tool.message")),
     ("title or state of a task", ("conversation.", "task.")),
@@ -28,6 +39,14 @@ _KINDS: Final = (
     ("trace", ("inference.",)),
 )
 _OTHER_KIND: Final = "other event"
+# In the words of a person: one of them, and several.
+_WORDS: Final = {
+    "message": ("message", "messages"),
+    "title or state of a task": ("note of its title and its tasks", "notes of its title and its tasks"),
+    "turn": ("note of a turn", "notes of turns"),
+    "trace": ("record of a model call", "records of model calls"),
+    _OTHER_KIND: ("other note", "other notes"),
+}
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,16 +67,37 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 class Erasure:
     """Erases in one home. `views` throws the views away and makes them anew. All of it blocks."""
 
-    def __init__(self, home: Home, eraser: Eraser, views: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        home: Home,
+        eraser: Eraser,
+        views: Callable[[], None],
+        why_unwritable: Callable[[], StorageUnavailableError | None] = lambda: None,
+    ) -> None:
         self._home = home
         self._eraser = eraser
         self._views = views
+        self._why_unwritable = why_unwritable
 
     @contextmanager
     def prepared(self, ids: Sequence[str]) -> Generator[ErasurePlan]:
-        """Give the plan for these ids (see Eraser.prepared); nobody else writes what it touches meanwhile."""
-        with self._eraser.prepared(ids) as plan:
-            yield plan
+        """Give the plan for these ids (see Eraser.prepared); nobody else writes what it touches meanwhile.
+
+        Where something cannot be written, also inside of it, StorageUnavailableError says what is wrong with the place.
+        """
+        try:
+            with self._eraser.prepared(ids) as plan:
+                yield plan
+        except StorageUnavailableError as error:
+            why = self._why_unwritable()
+            if why is None:
+                raise
+            full = isinstance(error.__cause__, OSError) and error.__cause__.errno in {errno.ENOSPC, errno.EDQUOT}
+            room = (
+                f"Erasing writes before it frees anything: make some room there ({self._home.logs} and what "
+                "`rune doctor` names under `retention` and `backups` can go), then run this again."
+            )
+            raise StorageUnavailableError(why.message, hint=room if full else why.hint) from error
 
     def erase(self, plan: ErasurePlan) -> Report:
         """Carry a plan out and look through the whole home. Raises StorageError; the same again then goes on."""
@@ -67,8 +107,8 @@ class Erasure:
             self._eraser.erase(plan, lambda: done.update(clean_places(self._home, trail)), self._views)
         bodies, blobs = len(plan.choice.chosen), len(plan.remains.blobs | plan.remains.bodies)
         done = {
-            "journal": f"{bodies:,} bodies blanked" if bodies else "nothing to do",
-            "evidence": f"{blobs:,} blobs removed" if blobs else "nothing to do",
+            "journal": f"{counted(bodies, 'entry', 'entries')} emptied" if bodies else "nothing to do",
+            "evidence": f"{counted(blobs, 'file')} removed" if blobs else "nothing to do",
             "views": "made anew",
             **done,
         }
@@ -86,29 +126,28 @@ class Erasure:
             return self.erase(plan)
 
 
-def plan_result(plan: ErasurePlan) -> CommandResult:
-    """Tell what a plan will do: counts, never content."""
+def plan_result(plan: ErasurePlan, *, named: bool = False) -> CommandResult:
+    """Tell what a plan will do, in at most 20 lines of 80 cells: counts, never content; `named` are conversations by
+    their titles too, for a person who is to recognise them.
+    """
     data: dict[str, Any] = {"version": 1, "ids": list(plan.aim.named), "bodies": _kinds(plan)}
     if plan.nothing:
         return CommandResult(text=f"already erased: {', '.join(plan.aim.named)}; nothing was changed", data=data)
-    counts = ", ".join(f"{number:,} {_plural(kind, number)}" for kind, number in _kinds(plan).items())
     blobs = len(plan.remains.blobs | plan.remains.bodies)
-    named = ", ".join(plan.aim.named) or "what an interrupted erasure left"
-    lines = [f"to be erased for good: {named}", f"  {counts or 'no body is left'}; {blobs:,} blobs of evidence"]
+    lines = [_heading(plan), *_names(plan, named=named), *_counts(plan, blobs)]
     if plan.resumed:
-        lines.append("  an erasure that was interrupted is finished with it")
-    lines += [f"  {fork} was branched off it: what goes is missing there too" for fork in sorted(plan.forks)]
+        lines.append("  an erasure that was interrupted will be finished with it")
     lines += [
-        f"  {number:,} {_plural('prompt', number)} of {conversation} can no longer be rebuilt (rune trace --show)"
-        for conversation, number in sorted(plan.remains.traces.items())
+        f"  {_known_as(plan, fork, named=named)}: a branch that shares it, where it will be missing"
+        for fork in sorted(plan.forks)[:_FORKS_NAMED]
     ]
+    lines += _more(len(plan.forks) - _FORKS_NAMED, "more branch", "more branches")
+    if prompts := plan.remains.traces.total():
+        lines.append(f"  {counted(prompts, 'prompt')} will no longer be there for `rune trace --show` to rebuild")
     lines += _others(plan.remains.others)
     if plan.sought.short:
         lines.append(f"  {_short(len(plan.sought.short))}")
-    lines.append(
-        "  looked through: journal, torn and quarantined lines, evidence, views, traces, logs, history of messages, "
-        "unsent text, backups, undo, and every other file of the home"
-    )
+    lines.append("  every file of the home will be looked through for the text")
     data |= {
         "blobs": blobs,
         "forks": sorted(plan.forks),
@@ -130,7 +169,7 @@ def report_result(plan: ErasurePlan, report: Report) -> CommandResult:
         lines.append(_short(report.short))
     if left:
         lines += [line.strip() for line in _others(report.others)]
-        lines.append(f"The text is still in {len(left):,} {_plural('file', len(left))}.")
+        lines.append(f"The text is still in {counted(len(left), 'file')}.")
     elif plan.sought:
         lines.append("The text is in no file of the home.")
     lines += LIMITS
@@ -151,13 +190,59 @@ def _kinds(plan: ErasurePlan) -> dict[str, int]:
     return {kind: counts[kind] for kind in (*(kind for kind, _ in _KINDS), _OTHER_KIND) if counts[kind]}
 
 
+def _heading(plan: ErasurePlan) -> str:
+    first, *others = plan.aim.named or ("what an interrupted erasure left",)
+    return f"to be erased for good: {first}" + (f" and {len(others):,} more" if others else "")
+
+
+def _names(plan: ErasurePlan, *, named: bool) -> list[str]:
+    """Name the conversations in which something goes."""
+    messages = {each.conversation_id for each in plan.aim.messages.values()}
+    events = {each.partition for each in plan.choice.chosen.values() if each.event_id in plan.aim.events}
+    ids = sorted(each for each in plan.aim.conversations | messages | events if each in plan.choice.about)
+    if not named:
+        return []
+    lines = [f"  {_known_as(plan, each, named=True)}" for each in ids[:_NAMED]]
+    return lines + _more(len(ids) - _NAMED, "more conversation", "more conversations")
+
+
+def _known_as(plan: ErasurePlan, conversation: str, *, named: bool) -> str:
+    """Return by what a person knows a conversation, on one line."""
+    about = plan.choice.about.get(conversation)
+    if about is None or not named:
+        return conversation
+    began = on_the_clock(about.at, 0)
+    title = foreign(about.title or "(empty)", _TITLE_CELLS)
+    return f'"{title}", begun {began} in {foreign(about.folder, _FOLDER_CELLS)}'
+
+
+def _counts(plan: ErasurePlan, blobs: int) -> list[str]:
+    parts = [f"{number:,} {_WORDS[kind][number != 1]}" for kind, number in _kinds(plan).items()]
+    parts += [counted(blobs, "file of evidence", "files of evidence")] if blobs else []
+    return textwrap.wrap(
+        ", ".join(parts) or "nothing of it is in the journal any more",
+        _CELLS,
+        initial_indent="  ",
+        subsequent_indent="    ",
+    )
+
+
+def _more(number: int, one: str, many: str) -> list[str]:
+    return [f"  and {counted(number, one, many)}"] if number > 0 else []
+
+
 def _others(others: Sequence[Other]) -> list[str]:
-    lines = [
-        f"  the same text is in {each.id} ({each.event_type}, {each.conversation}), which stays unless you name it too"
-        for each in others[:_NAMED]
-    ]
+    if not others:
+        return []
+    # A message says more to a person than what was made from it.
+    first = sorted(others, key=lambda each: not each.id.startswith("msg_"))
+    lines = [f"    {each.id} in {each.conversation}" for each in first[:_NAMED]]
     more = len(others) - _NAMED
-    return [*lines, f"  and in {more:,} more"] if more > 0 else lines
+    return [
+        "  the same text is in these, which stay unless you name them too:",
+        *lines,
+        *([f"    and {more:,} more"] if more > 0 else []),
+    ]
 
 
 def _short(number: int) -> str:
@@ -166,9 +251,3 @@ def _short(number: int) -> str:
         f"{what} shorter than {SHORTEST} characters: outside of the journal only whole entries that equal it go, "
         "since it stands by chance in what others said"
     )
-
-
-def _plural(what: str, number: int) -> str:
-    if number == 1:
-        return what
-    return "titles or states of tasks" if what.startswith("title ") else f"{what}s"

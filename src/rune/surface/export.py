@@ -7,8 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from rune.records.messages import ConversationMessageRecord
-from rune.records.turns import StopReason, TurnRecord
+from rune.records.turns import TurnRecord
 from rune.store.conversations import Conversation
+from rune.surface.remarks import remarks
 from rune.surface.rows import TurnEnd
 from rune.text.safe_text import safe_text
 
@@ -49,7 +50,9 @@ def as_json(whole: WholeConversation) -> str:
     turns: list[dict[str, Any]] = []
     for turn in whole.turns:
         end = whole.ends.get(turn.id)
-        turns.append(msgspec.to_builtins(turn) | {"error": end.error if end else "", "hint": end.hint if end else ""})
+        known = end or TurnEnd(reason=None)
+        beside = {"error": known.error, "hint": known.hint, "may_have_run": list(known.may_have_run)}
+        turns.append(msgspec.to_builtins(turn) | beside)
     document = {
         "version": VERSION,
         "conversation": facts,
@@ -65,15 +68,13 @@ def as_markdown(whole: WholeConversation) -> str:
     Only Rune's own headings are headings of the document: a message that has some, or raw HTML, or a code block
     that is never closed, stands in a quotation; any other as it was written.
     """
-    answered = {message.turn_id for message in whole.messages if message.role == "assistant"}
+    said = remarks(whole.conversation.record.id, whole.messages, whole.ends)
     parts = [_front(whole)]
     for message in whole.messages:
         parts.append(_message(message))
-        end = whole.ends.get(message.turn_id)
-        if message.role == "assistant" and not message.complete:
-            parts.append(f"*\\[the answer broke off: {_how(end)}\\]*")
-        elif message.role == "user" and message.turn_id not in answered:
-            parts.append(f"*\\[no answer: {_how(end)}\\]*")
+        for remark in said.get(message.id, ()):
+            foreign = f": {_plain(remark.foreign)}" if remark.foreign else ""
+            parts.append(f"*\\[{remark.text}{foreign}\\]*")
     return "\n\n".join(parts) + "\n"
 
 
@@ -128,18 +129,6 @@ def _speaker(message: ConversationMessageRecord) -> str:
             return f"Tool {_plain(message.tool_name)}"
         case "system":
             return "System"
-
-
-def _how(end: TurnEnd | None) -> str:
-    if end is None or end.reason is None:
-        return "the turn has not ended"
-    words = {
-        StopReason.CANCELLED: "cancelled by you",
-        StopReason.INTERRUPTED: "Rune was ended in mid-turn",
-        StopReason.LENGTH: "the length limit was reached",
-    }
-    how = words.get(end.reason, end.reason.value.replace("_", " "))
-    return f"{how}: {_plain(end.error)}" if end.error else how
 
 
 def _is_harmless(text: str) -> bool:

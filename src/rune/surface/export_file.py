@@ -38,9 +38,12 @@ def default_name(record: ConversationRecord, kind: Format = "markdown") -> str:
 def write_export(path: Path, text: str) -> None:
     """Write a document into a new file (0600), whole or not at all. Blocking.
 
-    Raises UsageError when something has that name, StorageUnavailableError when it cannot be written.
+    Raises UsageError for what is no name of a file or names one that is there, StorageUnavailableError when it
+    cannot be written.
     """
     shown = storable_path(path)
+    if not path.name:
+        raise UsageError(f"{shown!r} is no name for a file", hint="Name a new file.")
     try:
         create_whole(path, text.encode("utf-8", "backslashreplace"))
     except FileExistsError as error:

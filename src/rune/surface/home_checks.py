@@ -52,7 +52,8 @@ def permissions(home: Home) -> Finding:
         name="permissions",
         state="warning",
         detail=f"{counted(len(found), 'place')} may be used by others on this machine",
-        mend="`rune doctor --mend` closes them, and so do these commands:",
+        mend=f"{'That command closes it' if len(found) == 1 else 'Those commands close them'}, and so does "
+        "`rune doctor --mend`.",
         lines=tuple(lines),
         counts={"open": len(found)},
     )

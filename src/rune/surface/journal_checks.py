@@ -1,6 +1,6 @@
 """What `rune doctor` says about what happened: the journal, the bodies kept beside it, what was begun and not ended."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -8,7 +8,7 @@ from rune.records.session import LeaseHolder
 from rune.records.times import rfc3339
 from rune.store.event_store import Offset
 from rune.store.mending.evidence_inspection import EvidenceState
-from rune.store.mending.journal_inspection import Damage, JournalState, SlotState
+from rune.store.mending.journal_inspection import Damage, JournalState, Naming, SlotState
 from rune.store.mending.views_inspection import ViewsState
 from rune.surface.doctor import Finding
 from rune.surface.local_times import on_the_clock
@@ -41,7 +41,7 @@ def journal(state: JournalState, now_ms: int) -> Finding:
     return Finding(
         name="journal",
         state="broken" if state.damage or state.newer else "ok",
-        detail=f"{counted(state.events, 'event')} in {counted(len(state.slots), 'slot')}, each verified",
+        detail=_journal_detail(state),
         mend=mend,
         lines=tuple(lines),
         counts={
@@ -55,23 +55,34 @@ def journal(state: JournalState, now_ms: int) -> Finding:
     )
 
 
-def evidence(state: EvidenceState, named: Mapping[str, str]) -> Finding:
+def _journal_detail(state: JournalState) -> str:
+    events = f"{counted(state.events, 'event')} in {counted(len(state.slots), 'slot')}"
+    if state.damage:
+        return f"{counted(len(state.damage), 'place is', 'places are')} damaged; {events} verified"
+    if state.newer:
+        newer = counted(len(state.newer), "file is", "files are")
+        return f"{newer} in a form that only a later Rune knows; {events} verified"
+    return f"{events}, each verified"
+
+
+def evidence(state: EvidenceState, named: Mapping[str, Naming]) -> Finding:
     """Say how many blobs the journal names and whether each is whole; `named` gives an event that names it."""
     groups = (("missing", state.missing), ("changed", state.tampered), ("unreadable", state.unreadable))
     lines: list[str] = []
     for what, blobs in groups:
-        lines += [f"{what}: {blob} of {named.get(blob, 'an event')}" for blob in blobs[:NAMED]]
+        lines += [f"{what}: {blob}{_of(named.get(blob))}" for blob in blobs[:NAMED]]
         lines += _rest(len(blobs), f"{what} blob")
     if state.unfinished:
         lines.append(f"{counted(state.unfinished, 'unfinished file')}, {state.left_over:,} of them over a day old")
     lost = sum(len(blobs) for _, blobs in groups)
     mend = ""
     if lost:
-        mend = "Put those files back into the evidence folder, from a backup; the next start takes them in. "
-        mend += "All other events are intact."
+        mend = f"Everything else is intact and works. {_lost(named, [blob for _, blobs in groups for blob in blobs])}"
     elif state.left_over:
         mend = f"{_MEND} removes what is over a day old."
     detail = f"{counted(state.whole, 'blob')} verified, {size_text(state.bytes)}"
+    if state.erased:
+        detail += f"; {state.erased:,} removed by an erasure"
     return Finding(
         name="evidence",
         state="broken" if lost else "warning" if state.left_over else "ok",
@@ -84,11 +95,30 @@ def evidence(state: EvidenceState, named: Mapping[str, str]) -> Finding:
             "missing": len(state.missing),
             "tampered": len(state.tampered),
             "unreadable": len(state.unreadable),
+            "erased": state.erased,
             "unnamed": state.unnamed,
             "unfinished": state.unfinished,
             "left_over": state.left_over,
         },
     )
+
+
+def _of(name: Naming | None) -> str:
+    if name is None:
+        return " of an event"
+    where = f" of {name.partition}" if name.partition.startswith("cnv_") else ""
+    return f" of {name.event_id} ({name.event_type}{where})"
+
+
+def _lost(named: Mapping[str, Naming], blobs: Sequence[str]) -> str:
+    """Say what a person can do about blobs that are lost: bring them back, or give up what rests on them."""
+    back = "Put those files back into the evidence folder, from a backup: the next start takes them in."
+    names = [name for blob in blobs if (name := named.get(blob)) is not None]
+    ids = dict.fromkeys(name.event_id if name.alone else name.partition for name in names)
+    if not ids:
+        return back
+    command = f"rune erase {' '.join([*ids][:NAMED])}{' ...' if len(ids) > NAMED else ''}"
+    return f"{back} Without a backup: `{command}` gives up what is lost, and nothing looks for it any more."
 
 
 def erasing(state: JournalState) -> Finding:
@@ -112,11 +142,12 @@ def turns(state: JournalState, holder: Callable[[str], LeaseHolder | None]) -> F
     """Say which turns have no end; `holder` tells who has a conversation open: there it may still run."""
     running = sum(holder(conversation) is not None for conversation in state.open_turns.values())
     left = len(state.open_turns) - running
+    them = "it" if left == 1 else "them"
     detail = f"{counted(running, 'turn')} running" if running else "every turn has ended"
     counts = {"running": running, "left_open": left}
     if not left:
         return Finding(name="turns", state="ok", detail=detail, counts=counts)
-    what = f"{counted(left, 'turn was', 'turns were')} cut off by a kill; the next start of Rune ends them"
+    what = f"{counted(left, 'turn was', 'turns were')} cut off by a kill; the next start of Rune ends {them}"
     return Finding(name="turns", state="ok", detail=what, counts=counts)
 
 

@@ -4,6 +4,8 @@ from typing import Any, Final
 
 import msgspec
 
+from rune.text.cells import cell_len
+
 # What a command lays out by itself takes at most so many columns: 80, less the margins that an app has.
 WIDTH: Final = 76
 
@@ -24,12 +26,13 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
-    """Return rows as aligned columns; the last one is not padded."""
+    """Return rows as columns that are aligned by the cells of a terminal; the last one is not padded."""
     lines = [header, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    widths = [max(cell_len(line[column]) for line in lines) for column in range(len(header))]
     return "\n".join(
         "  ".join(
-            cell if column == len(line) - 1 else cell.ljust(widths[column]) for column, cell in enumerate(line)
+            cell if column == len(line) - 1 else cell + " " * (widths[column] - cell_len(cell))
+            for column, cell in enumerate(line)
         ).rstrip()
         for line in lines
     )

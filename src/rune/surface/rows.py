@@ -11,11 +11,17 @@ Level = Literal["green", "yellow", "orange", "red"]
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a turn ended; `reason` None: it has not. `error` and `hint` are empty unless it failed."""
+    """How a turn ended; `reason` None: it has not. `error` and `hint` are empty unless it failed.
+
+    `cut_off`: it has no end, and nobody has its conversation open who could bring it to one. `may_have_run` are
+    the effects of calls of which nobody knows whether they ran (foreign text): a kill came in between.
+    """
 
     reason: StopReason | None
     error: str = ""
     hint: str = ""
+    cut_off: bool = False
+    may_have_run: tuple[str, ...] = ()
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +62,9 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
 
 class FoundMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that a search found. `snippet` is one line around the first match (foreign text); `marks` are the
-    matches in it, each its first character and the one behind its last. `ts` is RFC 3339.
+    matches in it, each its first character and the one behind its last. `ts` is RFC 3339. `hidden`: its conversation
+    is not listed unless asked for; `forked_from`: what that was branched off. `more` at the last one of a conversation:
+    how many others of it were found and are not given.
     """
 
     conversation_id: str
@@ -68,6 +76,9 @@ class FoundMessage(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel
     snippet: str
     marks: tuple[tuple[int, int], ...]
+    forked_from: str | None = None
+    hidden: bool = False
+    more: int = 0
 
 
 class ContextUse(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from rune.context.reconstruct import Reconstruction, rebuild_messages
-from rune.errors import EvidenceTamperedError, ModelError, NotFoundError
+from rune.errors import EvidenceTamperedError, ModelError, NotFoundError, StorageUnavailableError
 from rune.models.router import Router
 from rune.models.transport import ModelInfo
 from rune.observability.health import SubsystemHealth, SubsystemHealthRegistry
@@ -17,6 +17,7 @@ from rune.records.session import LeaseHolder
 from rune.records.traces import InferenceTraceRecord
 from rune.store.conversations import Conversation, ConversationStateRepository
 from rune.store.evidence_store import Evidence
+from rune.store.intents import IntentRepository
 from rune.store.journal_tail import JournalTail
 from rune.store.leases import LeaseBook
 from rune.store.order import Located
@@ -40,6 +41,7 @@ class Views:
         *,
         conversations: ConversationStateRepository,
         turns: TurnRepository,
+        intents: IntentRepository,
         traces: TraceRepository,
         evidence: Evidence,
         leases: LeaseBook,
@@ -50,9 +52,11 @@ class Views:
         recent_events: Callable[[Sequence[str], int], Iterator[EventEnvelope]],
         tail: Callable[[], JournalTail],
         caught_up: Callable[[], Awaitable[object]],
+        gone: Callable[[], bool] = lambda: False,
     ) -> None:
         self._conversations = conversations
         self._turns = turns
+        self._intents = intents
         self._traces = traces
         self._evidence = evidence
         self._leases = leases
@@ -63,6 +67,7 @@ class Views:
         self._recent_events = recent_events
         self._tail = tail
         self._caught_up = caught_up
+        self._gone = gone
 
     async def conversations(
         self,
@@ -80,8 +85,10 @@ class Views:
     async def rows(
         self, folder: str | None = None, channel: Channel | None = None, limit: int = 50
     ) -> Sequence[ConversationRow]:
-        """List conversations as screens show them, the one with the newest message first."""
+        """List conversations as screens show them, the one with the newest message first. Raises StorageError."""
         found = await self._conversations.conversations(folder=folder, channel=channel, limit=limit)
+        if not found:
+            await self._refuse_what_is_gone()
         return await asyncio.to_thread(lambda: [self._row(each) for each in found])
 
     async def conversation(self, conversation_id: str) -> ConversationRow:
@@ -91,12 +98,15 @@ class Views:
 
     async def whole(self, conversation_id: str) -> WholeConversation:
         """Return all that is known of a conversation, its messages and turns oldest first. Raises NotFoundError."""
-        return WholeConversation(
-            conversation=await self._conversations.get(conversation_id),
-            messages=tuple(await self._conversations.messages(conversation_id)),
-            turns=tuple(await self._turns.turns(conversation_id)),
-            ends=await self.ends(conversation_id),
-        )
+        conversation = await self._conversations.get(conversation_id)
+        messages = await self._conversations.messages(conversation_id)
+        turns = await self._turns.turns(conversation_id)
+        ends = await self.ends(conversation_id)
+        # Damage may have taken the very beginning of a turn.
+        lost = {message.turn_id: message.conversation_id for message in messages if message.turn_id not in ends}
+        left = await asyncio.to_thread(self._left, set(lost.values()))
+        ends |= {turn_id: TurnEnd(reason=None, cut_off=where in left) for turn_id, where in lost.items()}
+        return WholeConversation(conversation=conversation, messages=tuple(messages), turns=tuple(turns), ends=ends)
 
     async def holder(self, conversation_id: str) -> LeaseHolder | None:
         """Return the other process that has a conversation open; None: nobody has, or this one."""
@@ -120,6 +130,10 @@ class Views:
 
     def _other_holder(self, conversation_id: str) -> LeaseHolder | None:
         return None if self._held_here(conversation_id) else self._leases.holder(conversation_id)
+
+    def _left(self, conversation_ids: Collection[str]) -> set[str]:
+        """Return those of them that nobody has open, this process neither."""
+        return {each for each in conversation_ids if not self._held_here(each) and self._leases.holder(each) is None}
 
     async def latest_free(
         self, folder: str, channel: Channel, *, exclude: Collection[str] = ()
@@ -146,11 +160,16 @@ class Views:
         """Return the id of the message that a person means. Raises NotFoundError."""
         return await self._conversations.resolve_message(text)
 
-    async def search(self, text: str, *, folder: str | None = None, limit: int = 20) -> Sequence[FoundMessage]:
+    async def search(
+        self, text: str, *, folder: str | None = None, limit: int = 20, of_each: int | None = None
+    ) -> Sequence[FoundMessage]:
         """Find messages in all conversations, the best match first: all words occur in each, "quoted words" together,
-        the last word perhaps only begun. Nothing is found for a text without words. Raises StorageError.
+        the last word perhaps only begun; of each conversation at most `of_each`. Nothing is found for a text without
+        words. Raises StorageError.
         """
-        hits = await self._conversations.search(text, folder=folder, limit=limit)
+        hits = await self._conversations.search(text, folder=folder, limit=limit, of_each=of_each)
+        if not hits:
+            await self._refuse_what_is_gone()
         return [
             FoundMessage(
                 conversation_id=hit.conversation_id,
@@ -162,24 +181,43 @@ class Views:
                 channel=hit.channel,
                 snippet=hit.snippet,
                 marks=hit.marks,
+                forked_from=hit.forked_from,
+                hidden=hit.hidden,
+                more=hit.more,
             )
             for hit in hits
         ]
+
+    async def _refuse_what_is_gone(self) -> None:
+        """Raise StorageUnavailableError where the journal went away under this process: views made anew are empty."""
+        if await asyncio.to_thread(self._gone):
+            raise StorageUnavailableError(
+                "what was stored is no longer where it was: the folder of the journal is gone",
+                hint="If it was moved, move it back; then leave and start Rune again.",
+            )
 
     async def transcript(self, conversation_id: str) -> Sequence[ConversationMessageRecord]:
         """Return all messages of a conversation, oldest first."""
         return await self._conversations.messages(conversation_id)
 
     async def ends(self, conversation_id: str) -> dict[str, TurnEnd]:
-        """Return how each turn of a conversation ended, by turn id, and what was said of those that failed."""
+        """Return how each turn of a conversation ended, by turn id, what was said of those that failed, and what
+        may have run in them.
+        """
         failures = await self._turns.failures(conversation_id)
+        turns = await self._turns.turns(conversation_id)
+        where = {conversation_id, *(turn.conversation_id for turn in turns)}
+        calls = [call for each in sorted(where) for call in await self._intents.of_unknown_outcome(each)]
+        left = await asyncio.to_thread(self._left, {turn.conversation_id for turn in turns if not turn.stop_reason})
         ends: dict[str, TurnEnd] = {}
-        for turn in await self._turns.turns(conversation_id):
+        for turn in turns:
             failure = failures.get(turn.id)
             ends[turn.id] = TurnEnd(
                 reason=turn.stop_reason,
                 error=failure.message if failure else "",
                 hint=failure.hint if failure else "",
+                cut_off=turn.stop_reason is None and turn.conversation_id in left,
+                may_have_run=tuple(call.effect for call in calls if call.turn_id == turn.id),
             )
         return ends
 

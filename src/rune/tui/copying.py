@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from textual.selection import Selection
+
 from rune.text.safe_text import SafeText
 from rune.tui.drawing import Part, source_of
 from rune.tui.line_log import LineLog, Spot
@@ -30,6 +32,28 @@ def copied_from(log: LineLog, first: End, last: End) -> str:
         else:
             texts.append(_of_entry(log, entry, first, last))
     return "\n\n".join(text for text in texts if text)
+
+
+def copied_selection(log: LineLog, selection: Selection) -> str:
+    """Return what is copied of a selection; where it has no end, that is the text's."""
+    start, end = selection
+    first = End(Spot(), 0) if start is None else End(Spot.of(start.y), start.x)
+    if end is not None:
+        return copied_from(log, first, End(Spot.of(end.y), end.x))
+    last = len(log.entries) - 1
+    return copied_from(log, first, whole_entry(log, Spot(last))[1]) if last >= 0 else ""
+
+
+def nearest_code(log: LineLog, line: int) -> str | None:
+    """Return the code block that begins at a line or nearest above it, None where there is none."""
+    last = log.at(line)
+    for entry in range(last.entry if last is not None else -1, -1, -1):
+        parts = log.parts(entry)
+        end = last.part + 1 if last is not None and entry == last.entry else len(parts)
+        for part in range(end - 1, -1, -1):
+            if parts[part].action == "copy":
+                return code_from(parts, part)
+    return None
 
 
 def whole_part(log: LineLog, spot: Spot) -> tuple[End, End]:

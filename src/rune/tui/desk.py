@@ -39,6 +39,8 @@ class Desk:
         self._draft: DraftFile | None = None
         self._saving = asyncio.Lock()
         self._unkept = False
+        self._unremembered = False
+        self._forking = False
         self.talks: dict[Channel, Talk] = {
             channel: Talk(
                 surface,
@@ -100,14 +102,16 @@ class Desk:
                 if identity is None and talk is self.talk:
                     talk.tell("there is nothing to continue in this folder; this starts a conversation")
 
-    def say(self, text: str, *, pasted: bool = False) -> None:
-        """Send what was typed. In the chat, `>` at the beginning speaks to the task (terminal.md, Screen)."""
-        task = self.talks["task"]
-        if self.channel == "chat" and text.startswith(">") and text[1:].strip():
+    def say(self, text: str, *, pasted: bool = False, channel: Channel | None = None) -> None:
+        """Send what was typed, in the channel in front or in another. In the chat, `>` at the beginning speaks to the
+        task (terminal.md, Screen).
+        """
+        task, talk = self.talks["task"], self.talks[channel or self.channel]
+        if talk.channel == "chat" and text.startswith(">") and text[1:].strip():
             task.say(text[1:].strip(), pasted=pasted)
-            self.talk.tell(f"passed on to the task: {text[1:].strip()}")
+            talk.tell(f"passed on to the task: {text[1:].strip()}")
         else:
-            self.talk.say(text, pasted=pasted)
+            talk.say(text, pasted=pasted)
 
     def refuses(self, text: str, *, command: bool) -> bool:
         """Say whether this cannot be sent, as nothing can be written; commands can still be given."""
@@ -119,7 +123,7 @@ class Desk:
         `quiet`: it was a key, and what it says stands elsewhere than in the transcript.
         """
         talk, name = self.talk, line.split(maxsplit=1)[0] if line.strip() else ""
-        if name not in ("/new", "/resume", "/fork"):
+        if name not in ("/new", "/resume", "/fork", "/hide"):
             return await talk.command(line, quiet=quiet)
         was_held = talk.held_elsewhere
         try:
@@ -131,7 +135,7 @@ class Desk:
                 result = await talk.command(line, quiet=quiet)
                 if result is not None and result.opens is not None:
                     await self._open(result.opens, within=talk)
-                    if name == "/fork":
+                    if name in ("/fork", "/hide"):
                         self.talk.tell(result.text)
         except RuneError as error:
             talk.failed(line, error)
@@ -139,6 +143,16 @@ class Desk:
         if name == "/fork" and result is not None and was_held and talk.waiting:
             talk.go_on()  # it waited because the original could not take it
         return result
+
+    async def fork_held(self) -> None:
+        """Go on in a fork of what another Rune has open: in one, however often this is asked for meanwhile."""
+        if self._forking or not self.talk.held_elsewhere:
+            return
+        self._forking = True
+        try:
+            await self.command("/fork")
+        finally:
+            self._forking = False
 
     async def _open(self, identity: str, *, within: Talk | None = None) -> None:
         """Open a conversation in its channel; `within`: the talk that is held still already."""
@@ -166,13 +180,17 @@ class Desk:
         return remembered.entries
 
     async def remember(self, text: str, *, command: bool) -> None:
-        """Add what was sent to the history. Of private conversations nothing is kept, and where nothing can be."""
+        """Add what was sent to the history; that it was not possible is told once. Of private conversations nothing is
+        kept, and where nothing can be.
+        """
         if self.talk.private or self.notice:
             return
         try:
             await asyncio.to_thread(partial(self.surface.history.add, self.folder, text, command=command))
         except RuneError as error:
-            self.talk.tell(f"this message is not kept in the history: {error.message}", error.hint, tier=1)
+            if not self._unremembered:
+                self._unremembered = True
+                self.talk.tell(f"what you send is not kept in the history: {error.message}", error.hint, tier=1)
 
     async def save_draft(self, prompts: Mapping[Channel, str]) -> bool:
         """Keep what is unsent, so that a crash does not take it; False when that was not possible, which is told

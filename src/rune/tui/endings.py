@@ -31,7 +31,8 @@ _LEFT: Final = {
 
 
 def ending_words(ending: Ending) -> str:
-    """Return how it ended, why, and whether anything of an answer is left; may hold foreign text."""
+    """Return how it ended, why, whether anything of an answer is left, and what may have run; may hold foreign text."""
     kept, lost = _LEFT.get(ending.reason, ("", ""))
     why = f": {ending.text}" if ending.text else ""
-    return f"{_ENDINGS[ending.reason]}{why}{kept if ending.kept else lost}"
+    ran = "".join(f"; may have run: {effect}" for effect in ending.may_have_run)
+    return f"{_ENDINGS[ending.reason]}{why}{kept if ending.kept else lost}{ran}"

@@ -2,39 +2,34 @@
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from rich.cells import cell_len
 
-from rune.text.safe_text import SafeText, safe_text
+from rune.text.fitting import CHARS_A_CELL, ELLIPSIS, JOINERS, cut, fitting, foreign, head
+from rune.text.safe_text import SafeText
 from rune.tui.lines import Line, Span, line
 
+__all__ = (
+    "ELLIPSIS",
+    "Spans",
+    "cut",
+    "cut_line",
+    "cut_middle",
+    "fitting",
+    "flowing",
+    "foreign",
+    "narrowed",
+    "spread",
+    "width_of",
+)
+
 Spans = tuple[Span, ...]
-
-ELLIPSIS: Final = SafeText("…")
-# A cell holds at most a base with six marks; what is longer than this many characters a cell is cut before it is read.
-_CHARS_A_CELL: Final = 8
-_JOINERS: Final = "\u200c\u200d\ufe0e\ufe0f"
-
-
-def foreign(text: str, cells: int) -> SafeText:
-    """Return foreign text (a name, a path, a title) safe, in one line and in at most `cells` cells."""
-    limit = (max(cells, 0) + 1) * _CHARS_A_CELL
-    safe = safe_text(text[:limit], newlines=False, tabs=False)
-    return cut(SafeText(safe + ELLIPSIS) if len(text) > limit else safe, cells)
 
 
 def flowing(text: str, cells: int) -> SafeText:
     """Return the beginning of a longer text as one line: each run of white space is one space."""
-    limit = (max(cells, 0) + 1) * _CHARS_A_CELL
+    limit = (max(cells, 0) + 1) * CHARS_A_CELL
     return foreign(" ".join(text[: limit * 2].split()) + (ELLIPSIS if len(text) > limit * 2 else ""), cells)
-
-
-def cut(text: SafeText, cells: int) -> SafeText:
-    """Return `text` in at most `cells` cells, with … where its end is missing."""
-    if len(text) <= cells * _CHARS_A_CELL and cell_len(text) <= cells:
-        return text
-    return SafeText(_head(text, cells - 1) + ELLIPSIS) if cells > 0 else SafeText("")
 
 
 def cut_middle(text: SafeText, cells: int) -> SafeText:
@@ -43,8 +38,8 @@ def cut_middle(text: SafeText, cells: int) -> SafeText:
         return text
     if cells <= 0:
         return SafeText("")
-    head = _head(text, (cells - 1) // 2)
-    return SafeText(head + ELLIPSIS + _tail(text, cells - 1 - cell_len(head)))
+    begins = head(text, (cells - 1) // 2)
+    return SafeText(begins + ELLIPSIS + _tail(text, cells - 1 - cell_len(begins)))
 
 
 def cut_line(whole: Line, cells: int) -> Line:
@@ -93,33 +88,12 @@ def spread(left: Iterable[Span], right: Iterable[Span], width: int) -> Line:
     return cut_line(line(*left, Span(SafeText(" " * max(room, 0))), *right), width)
 
 
-def fitting(text: str, cells: int) -> int:
-    """Return how many characters from the beginning of a text fit into so many cells."""
-    head = text[: max(cells, 0)]
-    if head.isascii():
-        return len(head)
-    end = taken = 0
-    for char in text:
-        taken += cell_len(char)
-        if taken > cells:
-            break
-        end += 1
-    # Characters that join may be wider together than one by one.
-    while end and cell_len(text[:end]) > cells:
-        end -= 1
-    return end
-
-
-def _head(text: str, cells: int) -> str:
-    return text[: fitting(text, cells)].rstrip(_JOINERS)
-
-
 def _tail(text: str, cells: int) -> str:
     start, taken = len(text), 0
     while start and (taken := taken + cell_len(text[start - 1])) <= cells:
         start -= 1
     while start < len(text) and (
-        text[start] in _JOINERS or unicodedata.category(text[start])[0] == "M" or cell_len(text[start:]) > cells
+        text[start] in JOINERS or unicodedata.category(text[start])[0] == "M" or cell_len(text[start:]) > cells
     ):
         start += 1
     return text[start:]

@@ -22,6 +22,8 @@ def header_state(desk: "Desk | None", folder: str, channel: Channel, unread: Col
     return HeaderState(
         model=model.name if model is not None else None,
         where="" if model is None or not model.name else _where(remote=model.remote, stand_in=model.stand_in),
+        title=talk.title,
+        elsewhere=talk.begun_in if talk.begun_in != folder else "",
         context=talk.context,
         failing=tuple(row.subsystem for row in failing),
         worst_tier=max((row.tier for row in failing), default=None),

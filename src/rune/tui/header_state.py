@@ -1,4 +1,4 @@
-"""The row at the top: which model answers and where, how full its window is, what fails, which channel, which folder.
+"""The row at the top: which model and where, which conversation, how full its window is, what fails, channel, folder.
 
 Imports next to nothing: the first frame draws it before Textual is there.
 """
@@ -27,9 +27,12 @@ _NO_FIGURE: Final = "\N{EN DASH}"
 _OPENING_CELLS: Final = 20
 _MODEL_CELLS: Final = (40, 24, 20, 16, 12, 8, 6)
 _FOLDER_CELLS: Final = (40, 24, 16, 12)
+_LEAST_TITLE: Final = 6
+_ELSEWHERE_CELLS: Final = (40, 24, 12)
 # What goes first when the row is too narrow; a name takes its part one form further down.
 _ORDER: Final = (
-    *("folder", "model", "folder", "bar", "folder", "model", "health", "folder", "bar", "health"),
+    *("elsewhere", "elsewhere"),
+    *("folder", "model", "folder", "bar", "folder", "model", "health", "folder", "elsewhere", "bar", "health"),
     *("model", "rune", "channels", "ctx", "model", "where", "model", "where", "ctx", "use"),
     *("channels", "model"),
 )
@@ -38,7 +41,8 @@ _ORDER: Final = (
 class HeaderState(NamedTuple):
     """What the header shows. `model` None: not known yet, "": there is none. `failing` names the subsystems that
     fail, `worst_tier` is the worst of their tiers. `busy` and `unread` speak of the other channel: a turn of its
-    runs, it has news. `home` is the folder that is written as ~.
+    runs, it has news. `home` is the folder that is written as ~. `title` is the conversation's, `elsewhere` the folder
+    that it belongs to where that is another one than `folder`.
     """
 
     model: str | None = None
@@ -51,6 +55,8 @@ class HeaderState(NamedTuple):
     unread: bool = False
     folder: str = ""
     home: str = ""
+    title: str = ""
+    elsewhere: str = ""
 
 
 def header_line(state: HeaderState, width: int) -> Line:
@@ -59,13 +65,16 @@ def header_line(state: HeaderState, width: int) -> Line:
         "rune": (_spans((" rune ", "accent strong")), ()),
         "model": _model(state),
         "where": _where(state),
+        "elsewhere": _elsewhere(state),
         **_context(state.context),
         "health": _health(state),
         "channels": _channels(state),
         "folder": _folder(state),
     }
     fitting = narrowed(parts, _ORDER, width - 1)
-    left = (*fitting["rune"], *fitting["model"], *fitting["where"])
+    # The title takes what nothing else needs, so that nothing moves when it comes.
+    title = _title(state, width - 1 - sum(width_of(form) for form in fitting.values()))
+    left = (*fitting["rune"], *fitting["model"], *fitting["where"], *title, *fitting["elsewhere"])
     # Before there is a figure, what stands for it is next to its label, and the room for the bar behind it.
     figures = ("ctx", "bar", "use") if state.context is not None else ("ctx", "use", "bar")
     names = (*figures, "health", "channels", "folder")
@@ -161,6 +170,19 @@ def _channels(state: HeaderState) -> Sequence[Spans]:
         if name != state.channel and marks:
             brief.append((f" {name}{marks}", news))
     return _spans(*whole), _spans(*brief), _spans(*brief[:2])
+
+
+def _title(state: HeaderState, room: int) -> Spans:
+    if not state.title or room < _LEAST_TITLE + 2:
+        return ()
+    return Span(SafeText("  ")), Span(foreign(state.title, room - 2), "dim")
+
+
+def _elsewhere(state: HeaderState) -> Sequence[Spans]:
+    if not state.elsewhere:
+        return ((),)
+    folders = (short_folder(state.elsewhere, state.home, cells) for cells in _ELSEWHERE_CELLS)
+    return (*((Span(SafeText(" in "), "dim"), Span(folder, "warning")) for folder in folders), ())
 
 
 def _folder(state: HeaderState) -> Sequence[Spans]:

@@ -20,6 +20,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Event, Key
 from textual.message import Message
+from textual.widget import Widget
 
 from rune.tui.terminal_keys import typed_character
 
@@ -36,7 +37,9 @@ class KeyRun(Event, bubble=False):
 
 
 class TakesKeyRuns:
-    """A widget that has a handler of its own for `KeyRun`."""
+    """A widget that has a handler of its own for `KeyRun`, and acts itself on every key that is bound to something:
+    one that acted before it came to the widget would act before what was typed earlier.
+    """
 
 
 class GatheringDriver(LinuxDriver):
@@ -113,16 +116,35 @@ class KeyRunApp(App[None]):
         return isinstance(self._driver, GatheringDriver) and self._driver.has_more
 
     async def on_event(self, event: Event) -> None:
-        """Give a run of keys to the widget in front, or its keys one by one if it takes no runs."""
-        if not isinstance(event, KeyRun):
-            await super().on_event(event)
-        elif isinstance(self.focused, TakesKeyRuns):
+        """Give keys to the widget in front as they came: to one that takes no runs one by one, as Textual does."""
+        widget = self.focused if isinstance(event, Key | KeyRun) and not event.is_forwarded else None
+        if isinstance(widget, TakesKeyRuns):
             if not self.app_focus:
                 self.app_focus = True
-            self.focused.post_message(event)
-        else:
+            # Marked as given: a key that means nothing to the widget comes back up to here.
+            event._set_forwarded()  # pyright: ignore[reportPrivateUsage]  # there is no public way
+            widget.post_message(event)
+        elif isinstance(event, KeyRun):
             for key in event.keys:
                 await super().on_event(key)
+        else:
+            await super().on_event(event)
+
+
+def more_waits(widget: Widget) -> bool:
+    """Say whether there is input that the widget's app was not given yet."""
+    app = cast("App[object]", widget.app)  # pyright: ignore[reportUnknownMemberType]  # of any type there
+    return isinstance(app, KeyRunApp) and app.has_more_keys
+
+
+async def act_on(widget: Widget, key: str) -> bool:
+    """Do what a key is bound to in a widget or around it; False when it is bound to nothing.
+
+    For the widget's handler of keys: once a key has come back to the app, what was typed after it is in the text.
+    """
+    bound = widget.screen.active_bindings.get(key)
+    app = cast("App[object]", widget.app)  # pyright: ignore[reportUnknownMemberType]  # of any type there
+    return bound is not None and await app.run_action(bound.binding.action, bound.node)
 
 
 def in_runs(messages: Sequence[Message]) -> Iterator[Message]:

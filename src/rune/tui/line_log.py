@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final, NamedTuple
 
-from rune.tui.drawing import Drawn, Part, draw, guess, guess_entry, lines_of
+from rune.tui.drawing import Drawn, Part, draw, foldable, guess, guess_entry, lines_of
 from rune.tui.line_index import LineIndex
 from rune.tui.lines import Line
 from rune.tui.transcript_state import Entry, Transcript
@@ -74,6 +74,7 @@ class LineLog:
         self.width = width
         self.lines_drawn = 0
         self.spot = Spot()  # the line at the top of the window
+        self.marked = ""  # the key of the entry whose first line is marked
         self._settled: tuple[Entry, ...] = ()
         self._entries: list[Entry] = []
         self._sheets: list[_Sheet | None] = []
@@ -196,6 +197,26 @@ class LineLog:
         part, at = heights.find(min(at, heights.total - 1)) if heights.total else (0, 0)
         drawn = len(self.lines(entry, part)) if heights.total else 0
         self.spot = Spot(entry, part, max(min(at, drawn - 1), 0))
+
+    def look_for(self, key: str) -> bool:
+        """Make the first line of the entry with that key the window's first, unfolded and marked; False for none."""
+        entry = next((number for number, each in enumerate(self._entries) if each.key == key), None)
+        if entry is None:
+            return False
+        if foldable(self._entries[entry]):
+            self.toggle(entry, opened=True)
+        self.spot = Spot(entry, 0, self._above(entry))
+        self.marked = key
+        return True
+
+    def is_marked(self, spot: Spot) -> bool:
+        """Say whether a line is the marked one."""
+        if not self.marked or self._entries[spot.entry].key != self.marked:
+            return False
+        return spot[1:] == (0, self._above(spot.entry))
+
+    def _above(self, entry: int) -> int:
+        return self.parts(entry)[0].above if self.parts(entry) else 0
 
     def move(self, lines: int) -> None:
         """Make the line so many below the window's first (above, below 0) its first, all between them being drawn."""

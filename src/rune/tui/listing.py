@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from rune.surface.found_text import OF_EACH
 from rune.surface.rows import ConversationRow, FoundMessage, ModelRow
 from rune.surface.surface import Surface
 
@@ -32,5 +33,7 @@ class Listing:
         return await self._views.rows(limit=_MOST_LISTED)
 
     async def search(self, text: str) -> Sequence[FoundMessage]:
-        """Return the messages in all conversations in which the words of a text occur, the best match first."""
-        return await self._views.search(text, limit=_MOST_FOUND)
+        """Return the messages in all conversations in which the words of a text occur, the best match first,
+        and of each conversation no more than a few.
+        """
+        return await self._views.search(text, limit=_MOST_FOUND, of_each=OF_EACH)

@@ -16,17 +16,21 @@ from rune.surface.commands.command import CommandCall
 from rune.surface.results import CommandResult
 from rune.surface.rows import ContextUse
 from rune.surface.surface import Surface
+from rune.tui.deltas import joined
 from rune.tui.flushes import Flushes
+from rune.tui.onlooking import Onlooker
+from rune.tui.stored_talk import StoredTalk, read_stored
 from rune.tui.transcript_state import (
     CommandOutput,
     Told,
     Transcript,
     cancelling,
+    followed,
     reduce,
     refused,
-    restored,
     sent,
     told,
+    unsaid,
 )
 from rune.turn.events import Notice, TextDelta, ThinkingDelta, TurnClosed, TurnEvent, TurnOpened
 from rune.turn.flight import CancelToken
@@ -73,6 +77,8 @@ class Talk:
         self.channel: Channel = channel
         self.folder = folder
         self.conversation_id: str | None = None
+        self.title = ""
+        self.begun_in = folder  # where the conversation belongs; `folder` is where the person is
         self.private = False
         self.holder: LeaseHeldError | None = None
         self.offers_fork = False
@@ -89,6 +95,9 @@ class Talk:
         self._max_steps = max_steps
         self._stop = CancelToken()
         self._sending: asyncio.Task[None] | None = None
+        self._onlooker = Onlooker(
+            surface.views, wanted=self._follows, reread=self._reread, freed=self._freed, failed=self._unfollowed
+        )
         self._on_its_way: Waiting | None = None
         self._turnstile = asyncio.Lock()
         self._flushes: Flushes[TurnEvent] = Flushes(self._take)
@@ -166,20 +175,42 @@ class Talk:
 
     async def open(self, conversation_id: str) -> None:
         """Show a stored conversation and go on with it; within `still`. Raises NotFoundError."""
-        views = self._surface.views
         holder = await self._hold(conversation_id)
-        messages = await views.transcript(conversation_id)
-        row = await views.conversation(conversation_id)
-        transcript = restored(messages, await views.ends(conversation_id))
-        context = await views.context_use(conversation_id)
+        stored = await read_stored(self._surface.views, conversation_id)
         await self._leave(conversation_id)
-        self.conversation_id, self.private = conversation_id, row.private
-        self.transcript, self.context = transcript, context
+        self._show(stored)
         self.holder, self.offers_fork = holder, holder is not None
         if holder is not None:
-            hint = "It can be read here; f6 goes on in a fork. Once it is closed there it can be gone on with."
-            self.tell(holder.message, hint)
+            self._onlooker.follow(conversation_id)
         self._changed(self)
+
+    def _show(self, stored: StoredTalk) -> None:
+        again = stored.row.id == self.conversation_id
+        self.conversation_id, self.private, self.context = stored.row.id, stored.row.private, stored.context
+        self.title, self.begun_in = stored.row.title, stored.row.folder
+        self.transcript = followed(self.transcript, stored.transcript) if again else stored.transcript
+
+    def _follows(self, identity: str) -> bool:
+        return self.held_elsewhere and self.conversation_id == identity
+
+    async def _reread(self, identity: str) -> None:
+        async with self._turnstile:
+            stored = await read_stored(self._surface.views, identity)
+            if self._follows(identity):
+                self._show(stored)
+        self._changed(self)
+
+    async def _freed(self, identity: str) -> None:
+        """Take over what nobody else has open any more; what waited for just that is sent."""
+        if self.waiting:
+            self.go_on()
+            return
+        async with self._turnstile:
+            if self._follows(identity):
+                await self.open(identity)
+
+    def _unfollowed(self, error: RuneError) -> None:
+        self.tell(f"what is said there cannot be followed: {error.message}", error.hint, tier=1)
 
     async def _hold(self, conversation_id: str) -> LeaseHeldError | None:
         """Take a conversation for this process, so that it is open in one place; returns who has it otherwise."""
@@ -208,6 +239,8 @@ class Talk:
             return None
         if result.opens is None and not quiet:
             self._output(line, result.text, ok=result.ok)
+        if name == "/rename":
+            await self.measure()
         if result.model is not None:
             self.requested_model = result.model
             await self.look_for_model()
@@ -215,12 +248,16 @@ class Talk:
 
     def failed(self, line: str, error: RuneError) -> None:
         """Show that a command could not be run, and why."""
-        self._output(line, f"{error.message}\n{error.hint}" if error.hint else error.message, ok=False)
+        hint = error.hint
+        if isinstance(error, LeaseHeldError) and error.conversation_id:
+            hint = "Close it there, or go on in a fork: f6 while it is open here."
+        self._output(line, f"{error.message}\n{hint}" if hint else error.message, ok=False)
 
     async def begin_anew(self) -> None:
         """Leave this conversation; the next message begins another one. Within `still`."""
         await self._leave(None)
         self.conversation_id, self.private, self.context = None, False, None
+        self.title, self.begun_in = "", self.folder
         self.holder, self.offers_fork = None, False
         self.transcript = Transcript()
         self._changed(self)
@@ -231,10 +268,13 @@ class Talk:
         self._changed(self)
 
     async def measure(self) -> None:
-        """Find out anew how full the window is; what cannot be known is not shown."""
-        if self.conversation_id is not None:
+        """Find out anew how full the window is and what the title is; what cannot be known is not shown."""
+        if (identity := self.conversation_id) is not None:
             try:
-                self.context = await self._surface.views.context_use(self.conversation_id)
+                row = await self._surface.views.conversation(identity)
+                context = await self._surface.views.context_use(identity)
+                if self.conversation_id == identity:
+                    self.title, self.begun_in, self.context = row.title, row.folder, context or self.context
             except RuneError as error:
                 self.tell(f"how full the window is cannot be read: {error.message}", error.hint, tier=1)
 
@@ -251,6 +291,7 @@ class Talk:
 
     async def close(self) -> None:
         """Stop sending; what was on its way and is not stored is unsent again. The operator ends the turn itself."""
+        await self._onlooker.close()
         if self._sending is not None:
             self._sending.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -310,6 +351,9 @@ class Talk:
                         self._flushes.put(event)
                     else:
                         self._flushes.at_once(event)
+                    if isinstance(event, TurnOpened) and not self.title:
+                        await self.measure()
+                        self._changed(self)
         except RuneError as error:
             self._refused(error, key)
         except Exception as error:
@@ -323,7 +367,10 @@ class Talk:
         self._flushes.flush()
         if isinstance(error, LeaseHeldError) and error.conversation_id == self.conversation_id:
             self.holder, self.offers_fork = error, True
-        self.transcript = refused(self.transcript, error, key)
+            self.transcript = unsaid(self.transcript)  # the row above the prompt says why
+            self._onlooker.follow(error.conversation_id)
+        else:
+            self.transcript = refused(self.transcript, error, key)
 
     async def _look_again(self, conversation_id: str) -> None:
         """Read anew what another Rune had open: it may be free by now, and more may have been said."""
@@ -344,26 +391,10 @@ class Talk:
 
     def _take(self, events: list[TurnEvent]) -> None:
         now = asyncio.get_running_loop().time()
-        for event in _joined(events):
+        for event in joined(events):
             self.transcript = reduce(self.transcript, event, now)
         self._changed(self)
 
     def _key(self) -> str:
         self._keys += 1
         return f"{self.channel}/{self._keys}"
-
-
-def _joined(events: list[TurnEvent]) -> list[TurnEvent]:
-    """Return the events with what was said in a row put into one."""
-    joined: list[TurnEvent] = []
-    run: list[TextDelta | ThinkingDelta] = []
-    for event in [*events, None]:
-        if run and type(event) is not type(run[0]):
-            text, pieces = "".join(piece.text for piece in run), sum(piece.pieces for piece in run)
-            joined.append(msgspec.structs.replace(run[0], text=text, pieces=pieces))
-            run = []
-        if isinstance(event, TextDelta | ThinkingDelta):
-            run.append(event)
-        elif event is not None:
-            joined.append(event)
-    return joined

@@ -69,13 +69,16 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, tag="told"):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True, tag="ending"):
-    """That a turn ended otherwise than answered, and why. `kept`: some of an answer had come, and is there."""
+    """That a turn ended otherwise than answered, and why. `kept`: some of an answer had come, and is there.
+    `may_have_run`: what calls were about to do of which nobody knows whether they ran.
+    """
 
     key: str
     reason: StopReason
     text: str = ""
     hint: str = ""
     kept: bool = True
+    may_have_run: tuple[str, ...] = ()
 
 
 class CommandOutput(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
@@ -147,6 +150,16 @@ def restored(messages: Sequence[ConversationMessageRecord], ends: Mapping[str, T
     return Transcript(settled=tuple(entries))
 
 
+def followed(before: Transcript, stored: Transcript) -> Transcript:
+    """Return what is shown of a conversation that was read once more: what was told meanwhile keeps its place."""
+    known, there = {entry.key for entry in before.settled}, {entry.key for entry in stored.settled}
+    gone = [entry for entry in before.settled if entry.key not in there and not isinstance(entry, Told | CommandOutput)]
+    if gone:
+        return stored
+    fresh = tuple(entry for entry in stored.settled if entry.key not in known)
+    return msgspec.structs.replace(before, settled=(*before.settled, *fresh))
+
+
 def newest_answer(transcript: Transcript) -> str | None:
     """Return the newest answer as it was written, None when there is none."""
     return next((entry.text for entry in reversed(transcript.entries) if isinstance(entry, Answer)), None)
@@ -161,8 +174,15 @@ def sent(transcript: Transcript, key: str, text: str, now: float) -> Transcript:
 def refused(transcript: Transcript, error: RuneError, key: str) -> Transcript:
     """Take back what was on its way: it never became a turn. The text itself is the caller's to keep."""
     told = Told(key=key, text=error.message, hint=error.hint, tier=1)
-    settled = (*transcript.settled, *(entry for entry in transcript.live if not isinstance(entry, Said)), told)
-    return Transcript(settled=settled)
+    back = unsaid(transcript)
+    return Transcript(settled=(*back.settled, told))
+
+
+def unsaid(transcript: Transcript) -> Transcript:
+    """Take back what was on its way, without a word: it is said elsewhere why."""
+    return Transcript(
+        settled=(*transcript.settled, *(entry for entry in transcript.live if not isinstance(entry, Said)))
+    )
 
 
 def told(transcript: Transcript, entry: Told | CommandOutput) -> Transcript:
@@ -292,7 +312,14 @@ def _closed(transcript: Transcript, event: shown.TurnClosed) -> Transcript:
 def _ending(turn_id: str, end: TurnEnd, *, kept: bool) -> Ending | None:
     if end.reason is None or end.reason is StopReason.ANSWERED:
         return None
-    return Ending(key=f"{turn_id}/end", reason=end.reason, text=end.error, hint=end.hint, kept=kept)
+    return Ending(
+        key=f"{turn_id}/end",
+        reason=end.reason,
+        text=end.error,
+        hint=end.hint,
+        kept=kept,
+        may_have_run=end.may_have_run,
+    )
 
 
 def _quiet(live: tuple[Entry, ...]) -> tuple[Entry, ...]:

@@ -47,7 +47,7 @@ class ConversationActions:
         last = at_message_id or said[-1].id
         if all(message.id != last for message in said):
             raise NotFoundError(
-                f"{last} is no message of {conversation_id}", hint="`rune sessions export ID` shows its messages."
+                f"{last} is no message of {conversation_id}", hint="`rune sessions show ID` shows its messages."
             )
         record = ConversationRecord(
             id=self._ids.new_id("cnv"),

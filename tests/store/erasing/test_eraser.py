@@ -260,3 +260,32 @@ def test_a_note_that_was_left_is_an_unfinished_erasure_even_when_it_is_damaged(h
     assert unfinished(home / "journal", evidence) == ("unknown",)
     erase(home)
     assert unfinished(home / "journal", evidence) == ()
+
+
+def test_a_branch_loses_what_it_was_called_after_when_the_conversation_goes(home: Path) -> None:
+    mine = Told(1, WORDS)
+    tell(home, mine)
+    branch = msgspec.structs.replace(
+        a_conversation(an_id("cnv", 9), title=WORDS), forked_from=mine.id, fork_msg_id=mine.answer.id
+    )
+    named = msgspec.structs.replace(branch, id=an_id("cnv", 8), title="Mills and other old things")
+
+    async def fork() -> None:
+        store, evidence = a_durable_store(home, CountedIds())
+        async with a_spine(home / "views-1.db", store, evidence=evidence) as spine:
+            for each in (branch, named):
+                await spine.ledger.adopt(each.id)
+                await spine.conversations.create(each)
+        await store.close()
+
+    asyncio.run(fork())
+    with an_eraser(home).prepared([mine.id]) as plan:
+        assert plan.forks == {branch.id, named.id}
+        assert not plan.remains.others
+    erase(home, mine.id)
+    assert [name for name in files_with(home, WORDS.encode()) if not name.startswith("views")] == []
+    told = [body for event, body in read_back(home) if event.event_type == "conversation.forked"]
+    assert [body for body in told if not isinstance(body, ErasedBody)] == [
+        named,
+        msgspec.structs.replace(branch, title="(erased)"),
+    ]

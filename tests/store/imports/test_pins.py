@@ -161,3 +161,16 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="is a pipe"):
         read(tmp_path / "pipe")
+
+
+def test_a_table_whose_module_is_not_here_does_not_stop_the_others(tmp_path: Path) -> None:
+    virtual = "'CREATE VIRTUAL TABLE vectors USING vec0(a)'"
+    entry = " ".join(("INSERT INTO sqlite_schema VALUES ('table', 'vectors', 'vectors', 0,", virtual, ")"))
+    path = a_database(
+        tmp_path / "old.db",
+        TABLE,
+        "PRAGMA writable_schema = ON",
+        entry,
+        rows=(("pins", CHUNK, None),),
+    )
+    assert [pin.topic for pin in pins(path)] == [("rivers",)]

@@ -27,7 +27,7 @@ def damage_of(home: Path) -> tuple[Damage, ...]:
     return find_damage(home / "journal", evidence_of(home))
 
 
-async def mend(home: Path, ids: IdSource) -> tuple[Quarantined, ...]:
+async def mend(home: Path, ids: IdSource, step: Callable[[str], None] = lambda _: None) -> tuple[Quarantined, ...]:
     return await asyncio.to_thread(
         quarantine,
         home / "journal",
@@ -36,6 +36,7 @@ async def mend(home: Path, ids: IdSource) -> tuple[Quarantined, ...]:
         ids=ids,
         device_id=DEVICE,
         sync=no_sync,
+        step=step,
     )
 
 

@@ -158,3 +158,14 @@ def test_a_note_that_cannot_be_read_counts_as_none(kept: Kept) -> None:
     assert kept.book.written_by() is None
     kept.book.open_for_writing(NEW)
     assert kept.book.written_by() == NEW
+
+
+async def test_a_note_that_cannot_be_written_does_not_push_out_the_backups_that_are_there(kept: Kept) -> None:
+    await kept.fill()
+    kept.change(1)
+    (kept.home.state / "schemas.json").unlink()
+    (kept.home.state / "schemas.json").mkdir()
+    for _ in range(3):
+        with pytest.raises(StorageUnavailableError):
+            kept.change(2)
+    assert len(kept.book.kept()) == 1

@@ -11,11 +11,13 @@ from rune.store.codec import erased_form
 from rune.store.erasing.rewriting import rewrite_segment
 from rune.store.evidence_store import EvidenceStore
 from rune.store.holders import note, this_process
+from rune.store.mending.damage import find_damage
 from rune.store.mending.journal_inspection import JournalState, inspect_journal
 from tests.fakes.clock import CountedClock
 from tests.fakes.ids import CountedIds
 from tests.store.builders import CONVERSATION, a_message, a_turn, an_id
 from tests.store.journals import FIRST, fill, lines_of, of_a_later_format, opened, segment
+from tests.store.mending.damaged import BATCHES, evidence_of, three_segments
 from tests.store.spine import events
 
 
@@ -63,6 +65,18 @@ async def test_damage_is_named_with_its_place_and_what_is_intact_behind_it(tmp_p
     assert (damage.file, damage.line, damage.behind) == (FIRST, 3, 4)
     assert damage.byte == sum(len(line) for line in lines_of(segment(tmp_path))[:2])
     assert (state.events, state.slots[0].last) == (5, 6)
+
+
+@pytest.mark.parametrize("line", [1, 2, 3, 4], ids=str)
+@pytest.mark.parametrize("name", [FIRST, "w000-000002.jsonl"], ids=["first", "second"])
+async def test_it_counts_what_is_intact_behind_damage_as_mending_does(
+    tmp_path: Path, ids: CountedIds, name: str, line: int
+) -> None:
+    await three_segments(tmp_path, ids)
+    overwrite(tmp_path, line, lambda whole: whole.replace(b"opened", b"oPened").replace(b'"rune"', b'"ruin"'), name)
+    state, (damage,) = look(tmp_path), find_damage(tmp_path / "journal", evidence_of(tmp_path))
+    assert (state.damage[0].file, state.damage[0].behind) == (name, damage.intact_behind)
+    assert state.events == sum(BATCHES) - (line > 1)
 
 
 async def test_each_damaged_segment_of_each_slot_is_named(tmp_path: Path, ids: CountedIds) -> None:
@@ -131,7 +145,9 @@ async def test_blobs_are_those_that_fields_name_and_never_those_of_a_text(tmp_pa
     async with opened(tmp_path, ids=ids) as store:
         await store.append_many(events(*(("user.message", body) for body in bodies), partition=CONVERSATION))
     state = look(tmp_path)
-    assert list(state.named.values()) == [an_id("evt", 2)]
+    assert [(name.event_id, name.event_type, name.partition, name.alone) for name in state.named.values()] == [
+        (an_id("evt", 2), "user.message", CONVERSATION, True)
+    ]
 
 
 @pytest.mark.parametrize("blanked", [True, False])

@@ -207,7 +207,8 @@ async def test_what_cannot_be_written_again_stays_in_the_file_and_is_counted(tmp
     unknown = lines_of(segment(tmp_path))[-1].replace(b"body.erased", b"later.event")
     edited(FIRST, lambda at: [at[0], spoilt(at[1]), *at[2:], relabelled(unknown)])(tmp_path)
     (done,) = await mend(tmp_path, ids)
-    assert (done.written, done.lost) == (2, 4)
+    assert (done.written, done.lost, done.erased) == (2, 3, 1)
+    assert done.reason.endswith("2 events written again, 3 lines could not be, 1 erased before")
     assert {kept.event_id, erasing.event_id} == {
         envelope.event_id for envelope in envelopes(tmp_path).values() if envelope.event_type != "journal.repaired"
     }
@@ -305,4 +306,4 @@ async def test_an_erased_line_that_nothing_vouches_for_is_damage_and_its_readers
     with pytest.raises(CorruptJournalError, match="erased"):
         open_now(tmp_path)
     (done,) = await mend(tmp_path, ids)
-    assert (done.written, done.lost) == (0, 1)
+    assert (done.written, done.lost, done.erased) == (0, 0, 1)

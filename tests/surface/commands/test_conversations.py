@@ -45,7 +45,7 @@ async def test_a_fork_shares_everything_or_goes_some_messages_back(tmp_path: Pat
             assert result.opens == result.data["conversation_id"]
             assert result.opens is not None
             assert await told(it, result.opens) == everything[:shared]
-            assert f"shares {shared} messages" in result.text
+            assert f"{shared} messages are shared" in result.text
         last = (await it.services.surface.views.transcript(conversation))[2]
         named = await run(it, f"/fork {last.id[-10:]}", conversation)
         assert named.data["at"] == last.id

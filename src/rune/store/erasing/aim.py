@@ -12,6 +12,7 @@ from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.record import Record
 from rune.store.ledger import once
 from rune.store.order import Located
+from rune.store.projection import LostBody
 
 # Gives the body of an envelope; ErasedBody where it was erased, LostBody where its evidence cannot be read.
 Decode = Callable[[EventEnvelope], Record]
@@ -37,8 +38,8 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Aim(msgspec.Struct, frozen=True, kw_only=True):
-    """What was named, by whole ids. `erasing` says which `body.erased` names which event, over all of the journal;
-    `forks` gives the conversation that each fork was branched off.
+    """What was named, by whole ids. `erasing` says which `body.erased` names which event, over all of the journal, and
+    `gone` which blobs they name; `forks` gives the conversation that each fork was branched off.
     """
 
     named: tuple[str, ...]
@@ -47,6 +48,7 @@ class Aim(msgspec.Struct, frozen=True, kw_only=True):
     events: frozenset[str]
     erasing: dict[str, str]
     forks: dict[str, str]
+    gone: frozenset[str] = frozenset()
 
     def lineage(self, conversation_ids: Iterable[str]) -> frozenset[str]:
         """Return these conversations and all that were branched off them, at any distance."""
@@ -99,10 +101,14 @@ class _Book:
         self.types: dict[str, str] = {}
         self.erasing: dict[str, str] = {}
         self.forks: dict[str, str] = {}
+        self.gone: set[str] = set()
+        self.lost: set[str] = set()
 
     def add(self, envelope: EventEnvelope, decode: Decode) -> None:
         if self._fits(envelope.event_id):
             self.types[envelope.event_id] = envelope.event_type
+            if is_needed(envelope.event_type) and isinstance(decode(envelope), LostBody):
+                self.lost.add(envelope.event_id)  # nothing rests on it any more
         if envelope.partition_key.startswith("cnv_"):
             self._fits(envelope.partition_key)
         if envelope.event_type == "body.erased" or envelope.event_type in (*MESSAGES, "conversation.forked"):
@@ -116,6 +122,7 @@ class _Book:
                 self.forks[body.id] = body.forked_from
             case BodyErased():
                 self.erasing.update(dict.fromkeys(body.event_ids, envelope.event_id))
+                self.gone |= set(body.gone)
                 # The reason names what was asked for: an erased message has no other place that tells its id.
                 for word in body.reason.split():
                     if is_id(word, "msg") and self._fits(word):
@@ -141,7 +148,7 @@ def resolve(events: Iterable[Located], decode: Decode, texts: Sequence[str]) -> 
     named = tuple(dict.fromkeys(each.only() for each in book.wanted))
     single = frozenset(name for name in named if name.startswith("evt_"))
     for event_id in sorted(single):
-        if book.types[event_id].startswith(_NEEDED):
+        if is_needed(book.types[event_id]) and event_id not in book.lost:
             raise UsageError(
                 f"{event_id} is a {book.types[event_id]}: Rune needs it to know what was done",
                 hint="Erase the message or the conversation that it belongs to.",
@@ -153,4 +160,10 @@ def resolve(events: Iterable[Located], decode: Decode, texts: Sequence[str]) -> 
         events=single,
         erasing=book.erasing,
         forks=book.forks,
+        gone=frozenset(book.gone),
     )
+
+
+def is_needed(event_type: str) -> bool:
+    """Say whether what Rune does after a kill rests on bodies of this type, which are not erased one by one."""
+    return event_type.startswith(_NEEDED)

@@ -14,6 +14,7 @@ from rune.records.tools import PreparedCall, ToolResult
 from rune.store.codec import ErasedBody
 from rune.store.erasing.aim import MESSAGES, TASKS, TITLED, Aim, Decode
 from rune.store.order import Located
+from rune.store.projection import LostBody
 from rune.text.sought import SHORTEST
 
 ERASED_TITLE = "(erased)"
@@ -40,9 +41,17 @@ class PutBack(msgspec.Struct, frozen=True):
     body: Record
 
 
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """By what a person knows a conversation: `title` is its newest, `at` when it began (RFC 3339)."""
+
+    title: str
+    folder: str
+    at: str
+
+
 class Choice(msgspec.Struct, kw_only=True):
     """The bodies that go. `texts` is what was said in them, `already` how many were erased before, `last_pseq` the
-    last place given in each conversation that is touched.
+    last place given in each conversation that is touched, `about` tells of each conversation that is known.
     """
 
     chosen: dict[str, Chosen] = {}
@@ -50,6 +59,7 @@ class Choice(msgspec.Struct, kw_only=True):
     already: int = 0
     put_back: list[PutBack] = []
     last_pseq: dict[str, int] = {}
+    about: dict[str, About] = {}
 
     def add(self, item: Located, erasing_id: str | None, texts: Iterable[str]) -> None:
         """Take an event in."""
@@ -64,6 +74,14 @@ class Choice(msgspec.Struct, kw_only=True):
             erasing_id,
         )
         self.texts += [text for text in texts if text.strip() and text != ERASED_TITLE]
+
+    def know(self, partition: str, body: Record) -> None:
+        """Note what a person knows a conversation by."""
+        known = self.about.get(partition)
+        if isinstance(body, ConversationRecord):
+            self.about[partition] = About(title=body.title, folder=body.folder, at=body.created_at)
+        elif isinstance(body, ConversationRenamed) and known is not None:
+            self.about[partition] = msgspec.structs.replace(known, title=body.title)
 
 
 class _Conversation:
@@ -115,16 +133,29 @@ class _Conversation:
                 yield PutBack("task.amended", partition, msgspec.structs.replace(task, title=ERASED_TITLE))
 
 
-def choose(events: Iterable[Located], decode: Decode, aim: Aim, title_of: TitleOf) -> Choice:
+def titles_in(events: Iterable[Located], decode: Decode, aim: Aim, title_of: TitleOf) -> frozenset[str]:
+    """Return the titles that conversations which go had, and that were made from what was said in them."""
+    found: set[str] = set()
+    for _, envelope in events:
+        if envelope.partition_key in aim.conversations and envelope.event_type in (*MESSAGES, *TITLED, *TASKS):
+            body = decode(envelope)
+            said = title_of(body.content) if isinstance(body, ConversationMessageRecord) else ""
+            found |= {said, getattr(body, "title", "")}
+    return frozenset(found)
+
+
+def choose(
+    events: Iterable[Located], decode: Decode, aim: Aim, title_of: TitleOf, titles: frozenset[str] = frozenset()
+) -> Choice:
     """Return the bodies that go for `aim`, and those that an earlier erasure named and did not come to.
 
     Of a conversation every body goes. Of a message its own, and titles that were made from it, in its conversation
-    and in those branched off it.
+    and in those branched off it. `titles` are those that conversations which go gave to their branches.
     """
     said = {each.event_id for each in aim.messages.values()}
     homes = {each.conversation_id for each in aim.messages.values() if each.content is not None}
-    lineage = aim.lineage(homes)
-    titles = {title_of(each.content) for each in aim.messages.values() if each.content} - {"", ERASED_TITLE}
+    lineage = aim.lineage(homes | aim.conversations)
+    titles = (titles | {title_of(each.content) for each in aim.messages.values() if each.content}) - {"", ERASED_TITLE}
     choice = Choice()
     touched: dict[str, _Conversation] = {}
     for item in events:
@@ -142,6 +173,7 @@ def choose(events: Iterable[Located], decode: Decode, aim: Aim, title_of: TitleO
         if isinstance(body, ErasedBody):
             choice.already += int(named)
             continue
+        choice.know(partition, body)
         goes = named or pending or (titled and getattr(body, "title", "") in titles)
         if goes:
             whole = envelope.event_id in aim.events
@@ -172,6 +204,8 @@ def texts_of(body: Record, title_of: TitleOf, *, whole: bool = False) -> Iterato
             yield from _strings(body.call.arguments)
         case ToolResult():
             yield body.summary
+        case LostBody():
+            return  # what it says are Rune's own words
         case _ if whole:
             yield from (text for text in _strings(to_builtins(body)) if " " in text and len(text) >= SHORTEST)
         case _:

@@ -14,21 +14,21 @@ from pathlib import Path
 
 import msgspec
 
-from rune.errors import SlotHeldError
+from rune.errors import SlotHeldError, StorageUnavailableError
 from rune.host.clock import Clock
 from rune.host.files import LockedFile, lock_file, replace_file, sync_folder
 from rune.host.ids import IdSource
-from rune.host.small_files import locked
+from rune.host.small_files import locked, read_bounded
 from rune.records.events import BodyErased, Event, JournalRepaired
 from rune.records.record import Record
 from rune.records.times import rfc3339
 from rune.store.codec import BlobReader, decode_body
 from rune.store.durable_store import DurableEventStore
-from rune.store.erasing.aim import Aim, resolve
-from rune.store.erasing.choice import Choice, Chosen, TitleOf, choose
-from rune.store.erasing.remains import Remains, blobs_holding, remains
+from rune.store.erasing.aim import TASKS, TITLED, Aim, resolve
+from rune.store.erasing.choice import Choice, Chosen, TitleOf, choose, titles_in
+from rune.store.erasing.remains import Remains, blobs_holding, read_whole, remains
 from rune.store.erasing.rewriting import rewrite_segment
-from rune.store.erasures import ErasureIndex
+from rune.store.erasures import ErasureIndex, lines_of_all
 from rune.store.event_store import Cursor
 from rune.store.evidence_names import blobs_of
 from rune.store.evidence_store import EvidenceStore
@@ -43,6 +43,11 @@ from rune.store.segments import list_segments, segment_name
 from rune.text.sought import Sought
 
 NOTE = "erasing.json"
+LOCK = "erasing.lock"
+# So many ids stay in the line: a `body.erased` whose list lay in evidence could lose it.
+_NAMED_AT_ONCE = 50
+_REASONS = 20
+_LONGEST_NOTE = 1 << 30
 _REASON = "asked for by the owner:"
 _ID = b'"event_id":"'
 _ID_LENGTH = 30
@@ -118,8 +123,10 @@ class Eraser:
         Raises NotFoundError, UsageError, LeaseHeldError (a conversation or a slot is open in another Rune; nothing
         was changed), CorruptJournalError, StorageUnavailableError.
         """
-        plan = self._plan(texts)
         with ExitStack() as stack:
+            # First of all: what one erasure notes and forgets must not be another's.
+            stack.enter_context(self._alone())
+            plan = self._plan(texts)
             taken: set[str] = set()
             while True:
                 for name in sorted(plan.held - taken):
@@ -163,18 +170,20 @@ class Eraser:
             return store.read({})
 
         aim = resolve(events(), self._decode, texts)
-        choice = choose(events(), self._decode, aim, self._title_of)
+        titles = titles_in(events(), self._decode, aim, self._title_of) if aim.conversations else frozenset[str]()
+        choice = choose(events(), self._decode, aim, self._title_of, titles)
         sought = Sought(choice.texts)
         holding = blobs_holding(self._root, sought)
         messages = frozenset(aim.messages)
         found = remains(events(), self._decode, self._evidence, choice, sought, holding, messages)
-        touched = {each.partition for each in choice.chosen.values()}
+        bodies = choice.chosen.values()
+        shared = aim.conversations | {each.partition for each in bodies if each.event_type not in (*TITLED, *TASKS)}
         return ErasurePlan(
             aim=aim,
             choice=choice,
             remains=found,
             sought=sought,
-            forks=aim.lineage(touched) - touched,
+            forks=aim.lineage(shared) - shared,
             resumed=bool(set(choice.chosen) & aim.erasing.keys()) or (self._journal / NOTE).exists(),
             head=head,
         )
@@ -188,6 +197,17 @@ class Eraser:
             evidence=self._evidence,
             read_only=True,
         )
+
+    def _alone(self) -> LockedFile:
+        try:
+            lock = lock_file(self._journal / LOCK)
+        except OSError as error:
+            raise unavailable(error, "cannot begin the erasure") from error
+        if lock is None:
+            raise StorageUnavailableError(
+                "another erasure in this home is running", hint="Wait for its end, then run this one again."
+            )
+        return lock
 
     def _slot(self, writer: str) -> LockedFile:
         path = self._journal / f"{writer}.lock"
@@ -205,12 +225,18 @@ class Eraser:
         """Make durable what is erased, by which event, and what is put back; returns the erasing ids by event."""
         erasing = {each.event_id: each.erasing_id for each in plan.choice.chosen.values() if each.erasing_id}
         events = self._repaired(plan)
-        if fresh := plan.fresh:
+        fresh = [each.event_id for each in plan.fresh]
+        missed = sorted(plan.remains.missed - plan.aim.gone)
+        for place in range(0, max(len(fresh), len(missed)), _NAMED_AT_ONCE):
+            until = place + _NAMED_AT_ONCE
             body = BodyErased(
-                event_ids=tuple(each.event_id for each in fresh), reason=" ".join((_REASON, *plan.aim.named))
+                event_ids=tuple(fresh[place:until]),
+                reason=_reason(plan.aim.named),
+                blobs=tuple(missed[place:until]) or msgspec.UNSET,
             )
             events.append(self._event("body.erased", "system", body, actor_id="owner"))
             erasing.update(dict.fromkeys(body.event_ids, events[-1].event_id))
+        if fresh or missed:
             places = dict(plan.choice.last_pseq)
             for fact in plan.choice.put_back:
                 places[fact.partition] += 1
@@ -266,7 +292,8 @@ class Eraser:
         )
 
     def _remove_blobs(self, plan: ErasurePlan) -> None:
-        kept = {name: self._evidence.get(name) for name in plan.remains.blobs if self._evidence.has(name)}
+        read = {name: read_whole(self._evidence, name) for name in plan.remains.blobs}
+        kept = {name: content for name, content in read.items() if content is not None}
         self._unlink(plan.remains.blobs)
         unfinished = self._root / "unfinished"
         for path in sorted(unfinished.iterdir()) if unfinished.is_dir() else ():
@@ -304,6 +331,11 @@ class Eraser:
             raise unavailable(error, f"cannot remove the note in {str(self._journal)!r}") from error
 
 
+def _reason(named: Sequence[str]) -> str:
+    more = f" and {len(named) - _REASONS:,} more" if len(named) > _REASONS else ""
+    return " ".join((_REASON, *named[:_REASONS])) + more
+
+
 def unfinished(folder: Path, evidence: BlobReader) -> tuple[str, ...]:
     """Return the ids of events whose erasing was begun and is not whole; () when there are none.
 
@@ -313,10 +345,7 @@ def unfinished(folder: Path, evidence: BlobReader) -> tuple[str, ...]:
     named = ErasureIndex(folder, evidence).all_named()
     found = set(_noted(folder))
     if named:
-        for writer, numbers in list_segments(folder).items():
-            for number in numbers:
-                with (folder / segment_name(writer, number)).open("rb") as file:
-                    found |= {event_id for line in file if (event_id := _unerased(line)) in named}
+        found |= {event_id for line in lines_of_all(folder) if (event_id := _unerased(line)) in named}
     return tuple(sorted(found))
 
 
@@ -356,7 +385,7 @@ def _unerased(line: bytes) -> str:
 
 def _noted(folder: Path) -> tuple[str, ...]:
     try:
-        return msgspec.json.decode((folder / NOTE).read_bytes(), type=tuple[str, ...])
+        return msgspec.json.decode(read_bounded(folder / NOTE, _LONGEST_NOTE), type=tuple[str, ...])
     except FileNotFoundError:
         return ()
     except (msgspec.DecodeError, OSError):

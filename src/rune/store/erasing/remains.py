@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from rune.errors import EvidenceTamperedError, NotFoundError
+from rune.errors import EvidenceTamperedError, NotFoundError, StorageUnavailableError
 from rune.records.envelope import EventEnvelope
 from rune.records.messages import ConversationMessageRecord
 from rune.records.record import Record
@@ -16,6 +16,7 @@ from rune.store.erasing.aim import Decode
 from rune.store.erasing.choice import Choice
 from rune.store.evidence_names import blobs_of, outgrown
 from rune.store.evidence_store import Evidence
+from rune.store.failures import why_unreadable
 from rune.store.order import Located
 from rune.text.sought import Sought
 
@@ -44,14 +45,16 @@ class Other(msgspec.Struct, frozen=True):
 
 
 class Remains(msgspec.Struct, kw_only=True):
-    """`blobs` nobody needs any more or hold the text, `bodies` are outgrown bodies of events that are erased;
-    `traces` counts, by conversation, the prompts that can no longer be rebuilt.
+    """`blobs` nobody needs any more, or hold the text and only the memory of prompts names them; `bodies` are outgrown
+    bodies of events that are erased; `traces` counts, by conversation, the prompts that can no longer be rebuilt.
+    `missed` are those blobs, and those that were lost before, that events which stay name.
     """
 
     others: list[Other] = []
     blobs: frozenset[str] = frozenset()
     bodies: frozenset[str] = frozenset()
     traces: Counter[str] = msgspec.field(default_factory=Counter[str])
+    missed: frozenset[str] = frozenset()
 
 
 class _Names:
@@ -59,6 +62,8 @@ class _Names:
 
     def __init__(self) -> None:
         self.kept: set[str] = set()
+        # Named by more than a trace: an original, a frozen prefix. What stays would be worth less without it.
+        self.needed: set[str] = set()
         self.bodies: set[str] = set()
         self.left: set[str] = set()
         self.left_bodies: set[str] = set()
@@ -83,23 +88,30 @@ def remains(
         if isinstance(body, ErasedBody):
             names.left_bodies.add(envelope.payload_hash)
             continue
-        if sought and envelope.event_id not in choice.chosen and sought.within(_bytes_of(envelope, evidence)):
-            if envelope.event_type in _QUOTING:
-                choice.add(item, None, ())
-            else:
-                found.others.append(_other(envelope, body))
+        says_it = sought and sought.within(_bytes_of(envelope, evidence))
+        if says_it and envelope.event_id not in choice.chosen and envelope.event_type in _QUOTING:
+            choice.add(item, None, ())
         if envelope.event_id in choice.chosen:
             names.left |= blobs_of(body)
             names.left_bodies.add(envelope.payload_hash)
             continue
-        names.kept |= blobs_of(body)
+        named = blobs_of(body)
+        names.kept |= named
+        if not isinstance(body, InferenceTraceRecord):
+            names.needed |= named
+        if says_it or (not isinstance(body, InferenceTraceRecord) and not holding.isdisjoint(named)):
+            found.others.append(_other(envelope, body))
         if outgrown(envelope):
             names.bodies.add(envelope.payload_hash)
         if isinstance(body, InferenceTraceRecord) and _rests_on(body, holding, messages):
             found.traces[envelope.partition_key] += 1
     found.bodies = frozenset(name for name in names.left_bodies - names.bodies - names.kept if evidence.has(name))
-    unneeded = names.left - names.kept - names.bodies
-    found.blobs = frozenset(name for name in unneeded if evidence.has(name)) | (holding - names.bodies - found.bodies)
+    # Also what is lost: who erases what rests on it does not look for it any more.
+    lost = frozenset(name for name in names.left & names.kept if read_whole(evidence, name) is None)
+    unneeded = (names.left - names.kept - names.bodies) | lost
+    telling = holding - names.bodies - names.needed - found.bodies
+    found.blobs = frozenset(name for name in unneeded if evidence.has(name)) | telling
+    found.missed = (found.blobs | lost) & names.kept
     return found
 
 
@@ -112,6 +124,20 @@ def blobs_holding(root: Path, sought: Sought) -> frozenset[str]:
         for path in sorted(root.glob("[0-9a-f][0-9a-f]/*"))
         if path.is_file() and sought.within(path.read_bytes())
     )
+
+
+def read_whole(evidence: Evidence, name: str) -> bytes | None:
+    """Return the bytes of a blob; None where it is lost for good. Raises StorageUnavailableError where that is not
+    known.
+    """
+    try:
+        return evidence.get(name)
+    except (NotFoundError, EvidenceTamperedError):
+        return None
+    except StorageUnavailableError as error:
+        if why_unreadable(error.__cause__) is None:
+            raise
+        return None
 
 
 def _other(envelope: EventEnvelope, body: Record) -> Other:
@@ -127,7 +153,4 @@ def _rests_on(trace: InferenceTraceRecord, holding: frozenset[str], messages: fr
 def _bytes_of(envelope: EventEnvelope, evidence: Evidence) -> bytes:
     if not outgrown(envelope):
         return bytes(envelope.body)
-    try:
-        return evidence.get(envelope.payload_hash)
-    except (NotFoundError, EvidenceTamperedError):
-        return b""  # it is lost: nobody can read it there
+    return read_whole(evidence, envelope.payload_hash) or b""  # where it is lost nobody can read it

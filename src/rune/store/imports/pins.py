@@ -195,7 +195,10 @@ def _tables(connection: apsw.Connection) -> Iterator[_Table]:
     rows = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
     for row in rows:
         name, sql = str(row[0]), str(row[1] or "")
-        columns = connection.execute("SELECT name FROM pragma_table_xinfo(?)", (name,)).fetchall()
+        try:
+            columns = connection.execute("SELECT name FROM pragma_table_xinfo(?)", (name,)).fetchall()
+        except apsw.SQLError:
+            columns = []  # a virtual table whose module is not here: it is named, and its columns are not known
         yield _Table(
             name=name,
             columns={str(column[0]).lower(): str(column[0]) for column in columns},

@@ -5,6 +5,7 @@ its place and renamed: whole, or not there at all.
 """
 
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -16,14 +17,14 @@ from typing import Final
 
 import msgspec
 
-from rune.errors import StorageUnavailableError
+from rune.errors import NewerFormatError, StorageError, StorageUnavailableError
 from rune.host.clock import Clock
 from rune.host.files import create_private, lock_file, private_folder, replace_file, sync_folder
 from rune.host.paths import Home
 from rune.host.small_files import locked, read_bounded
 from rune.records.times import rfc3339
-from rune.store.failures import unavailable
-from rune.store.segments import list_segments, segment_name
+from rune.store.failures import unavailable, why_unreadable
+from rune.store.segments import SegmentReader, list_segments, segment_name
 
 KEPT: Final = 2
 # What stays free beside a backup: the journal must be able to go on.
@@ -103,6 +104,8 @@ class BackupBook:
                 before = self.written_by()
                 if before == now:
                     return None
+                if self._schemas.is_dir():  # a backup at each start would push out the ones that matter
+                    raise IsADirectoryError(errno.EISDIR, "a folder stands in its place", str(self._schemas))
                 due = self._journal_is_there() if before is None else before.differs(now)
                 backup = self._keep(before, now) if due else None
                 replace_file(self._schemas, msgspec.json.encode(now) + b"\n")
@@ -116,6 +119,18 @@ class BackupBook:
             return msgspec.json.decode(read_bounded(self._schemas, _SMALL), type=Schemas)
         except (OSError, msgspec.DecodeError, RecursionError):
             return None
+
+    def journal_is_newer(self) -> bool:
+        """Say whether a later Rune began a segment of the journal. Raises StorageUnavailableError."""
+        for writer, numbers in list_segments(self._home.journal).items():
+            for number in numbers:
+                try:
+                    SegmentReader(self._home.journal, writer, number, lambda _by, _of: False).close()
+                except NewerFormatError:
+                    return True
+                except StorageError:
+                    continue  # whoever opens the journal says what is wrong with it
+        return False
 
     def kept(self) -> tuple[Backup, ...]:
         """Return the backups that there are, the oldest first. Raises StorageUnavailableError."""
@@ -221,16 +236,20 @@ class BackupBook:
 def unshare(path: Path) -> None:
     """Give a segment bytes of its own where a backup shares them: what changes it then does not change the backup.
 
-    Nobody may have it open for writing. Raises OSError.
+    Nobody may have it open for writing. What cannot be read, or is no file, stays as it is: it is never changed, only
+    set aside. Raises OSError.
     """
-    if path.stat().st_nlink == 1:
+    found = path.lstat()
+    if found.st_nlink == 1 or not stat.S_ISREG(found.st_mode):
         return
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        _copy(path, temporary, path.stat().st_size)
+        _copy(path, temporary, found.st_size)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and why_unreadable(error):
+            return
         raise
     sync_folder(path.parent)
 

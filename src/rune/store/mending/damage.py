@@ -18,6 +18,7 @@ from rune.errors import (
 from rune.store.codec import MAX_LINE_BYTES, BlobReader, ParsedLine, parse, parse_header
 from rune.store.erasures import ErasureIndex
 from rune.store.failures import unavailable
+from rune.store.gaps import Gap, open_past_gaps
 from rune.store.segments import LINE_START, Erased, SegmentReader, list_segments, segment_name
 from rune.store.slots import holder_of
 
@@ -89,20 +90,21 @@ def first_damage(folder: Path, writer: str, erased: Erased) -> Damage | None:
         expected += 1
 
 
-def intact_lines(path: Path, start: int) -> Iterator[ParsedLine | None]:
+def intact_lines(path: Path, start: int, gap: Gap = lambda: None) -> Iterator[ParsedLine | None]:
     """Iterate over the lines of a segment from the byte `start` on: what verifies by itself, and None for each line
     in which nothing does. Lines that were glued together for want of a newline are found; the header is passed over.
+    What cannot be read is passed over, and `gap` is told: how many lines that takes nobody knows.
 
     Memory is bounded by the longest possible line. Raises StorageUnavailableError.
     """
     try:
-        with path.open("rb") as file:
-            file.seek(start)
-            carried, found = b"", False
+        with open_past_gaps(path, start, gap) as file:
+            carried, found, first = b"", False, start == 0
             while piece := file.readline(MAX_LINE_BYTES):
                 ends = piece.endswith(b"\n")
                 data = carried + (piece[:-1] if ends else piece)
-                if start == 0 and file.tell() == len(piece) and _is_header(data):
+                may_be_header, first = first, False
+                if may_be_header and _is_header(data):
                     continue
                 lines, rest = _lines_in(data)
                 yield from lines
@@ -131,24 +133,22 @@ def _strange(folder: Path, writer: str) -> Damage | None:
 
 def _break_in(reader: SegmentReader, folder: Path) -> CorruptJournalError | None:
     """Read a segment to its end, or to damage that is no torn tail; leaves the reader behind the last whole batch."""
-    while True:
-        before = reader.position
-        try:
+    try:
+        while True:
+            before = reader.position
             for _ in reader.events():
                 pass
-        except CorruptJournalError as error:
-            return error
-        except UnmigratedDialectError:
-            return reader.corrupt(reader.position, "a line is not in this journal's form")
-        tail = reader.tail
-        if tail is None:
-            return None
-        last = list_segments(folder)[reader.writer][-1] == reader.number
-        if last and (tail.damaged is None or _is_torn(reader, tail.damaged)):
-            return None
-        # Its holder may be writing on: what is damage is still there, in the same place, when it is read again.
-        if reader.position == before:
-            return reader.corrupt(tail.start if tail.damaged is None else tail.damaged, tail.reason)
+            tail = reader.tail
+            if tail is None:
+                return None
+            last = list_segments(folder)[reader.writer][-1] == reader.number
+            if last and (tail.damaged is None or _is_torn(reader, tail.damaged)):
+                return None
+            # Its holder may be writing on: what is damage is still there, in the same place, when it is read again.
+            if reader.position == before:
+                return reader.corrupt(tail.start if tail.damaged is None else tail.damaged, tail.reason)
+    except CorruptJournalError as error:
+        return error
 
 
 def _is_torn(reader: SegmentReader, place: int) -> bool:

@@ -10,7 +10,7 @@ from rune.errors import EvidenceTamperedError, NotFoundError, RuneError
 from rune.store.evidence_store import EvidenceStore
 
 _UNFINISHED: Final = "unfinished"
-_TOLD_EVERY: Final = 500
+_TOLD_EVERY: Final = 100
 
 # A blob lies in the folder of so many digits of its hash.
 _FIRST_DIGITS = 2
@@ -18,7 +18,8 @@ _FIRST_DIGITS = 2
 
 class EvidenceState(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. `whole` named blobs and their `bytes`; those that are `missing`, `tampered` or `unreadable`, by
-    hash; how many files nothing names any more; what writers left `unfinished`, and how much of it for over a day.
+    hash; how many are not there because they were `erased`; how many files nothing names any more; what writers left
+    `unfinished`, and how much of it for over a day.
     """
 
     whole: int = 0
@@ -26,6 +27,7 @@ class EvidenceState(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     tampered: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    erased: int = 0
     unnamed: int = 0
     unfinished: int = 0
     left_over: int = 0
@@ -36,13 +38,15 @@ def inspect_evidence(
     store: EvidenceStore,
     named: Collection[str],
     *,
+    gone: Collection[str] = (),
     before_ms: int,
     told: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> EvidenceState:
-    """Verify the named blobs. `told` gets how many were read of how many, now and then; what was begun before
-    `before_ms` (wall milliseconds) and is not finished counts as left over. Writes nothing. Raises OSError.
+    """Verify the named blobs; that those `gone` are missing is in order. `told` gets how many were read of how many,
+    now and then, and what it raises ends the look; what was begun before `before_ms` (wall milliseconds) and is not
+    finished counts as left over. Writes nothing. Raises OSError.
     """
-    whole = bytes_ = 0
+    whole = bytes_ = erased = 0
     missing: list[str] = []
     tampered: list[str] = []
     unreadable: list[str] = []
@@ -50,12 +54,15 @@ def inspect_evidence(
         try:
             bytes_ += len(store.get(name))
             whole += 1
-        except NotFoundError:
-            missing.append(name)
-        except EvidenceTamperedError:
-            tampered.append(name)
-        except RuneError:
-            unreadable.append(name)
+        except RuneError as error:
+            if name in gone:
+                erased += 1
+            elif isinstance(error, NotFoundError):
+                missing.append(name)
+            elif isinstance(error, EvidenceTamperedError):
+                tampered.append(name)
+            else:
+                unreadable.append(name)
         if number % _TOLD_EVERY == 0:
             told(number, len(named))
     unfinished = [path.stat().st_mtime_ns // 1_000_000 for path in _files(root / _UNFINISHED)]
@@ -65,6 +72,7 @@ def inspect_evidence(
         missing=tuple(missing),
         tampered=tuple(tampered),
         unreadable=tuple(unreadable),
+        erased=erased,
         unnamed=sum(f"sha256:{path.parent.name}{path.name}" not in named for path in _blobs(root)),
         unfinished=len(unfinished),
         left_over=sum(moment < before_ms for moment in unfinished),

@@ -15,6 +15,7 @@ from rune.records.events import BodyErased
 from rune.records.record import Record
 from rune.records.session import LeaseHolder
 from rune.store.codec import BlobReader, decode_body
+from rune.store.erasing.aim import is_needed
 from rune.store.erasing.eraser import NOTE, unfinished
 from rune.store.erasures import ErasureIndex
 from rune.store.evidence_names import blobs_of, names_evidence, outgrown
@@ -26,12 +27,13 @@ from rune.store.segments import SegmentReader, Tail, list_segments, segment_name
 _log: Final = logging.getLogger(__name__)
 _TORN: Final = re.compile(r"w[0-9]{3}-[0-9]{6}\.jsonl\.torn-.*")
 _HASH: Final = b'"sha256:'
-_TOLD_EVERY: Final = 10_000
+_TOLD_EVERY: Final = 500
 
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
     """A place that does not verify and is no torn tail. `line` from 1, `byte` where it starts; `behind` counts the
-    intact events between it and the end of its file.
+    intact events from the batch on in which it stands (which is set aside with it) to the end of its file, and for the
+    first damage of a slot to the end of the slot.
     """
 
     file: str
@@ -62,18 +64,31 @@ class KeptFile(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
+class Naming(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that names a blob. `partition` is its conversation, or `system`; `alone` says whether it can be erased
+    by itself when the blob is lost.
+    """
+
+    event_id: str
+    event_type: str
+    partition: str
+    alone: bool
+
+
 class JournalState(msgspec.Struct, kw_only=True):
-    """What a pass found. `named` are the blobs that events name, each with the first event that does; `newest` is the
-    newest hlc in milliseconds; `open_turns` began and did not end, by turn id with their conversation; `unreadable`
-    are bodies that this Rune cannot take apart. `newer` are segments that only a later Rune knows. `erased` gives the
-    `body.erased` event by the events that it names, `unblanked` are those of them whose erasing is not finished.
+    """What a pass found. `named` are the blobs that events name, each with an event that does, `gone` those that an
+    erasure took although something names them; `newest` is the newest hlc in milliseconds; `open_turns` began and did
+    not end, by turn id with their conversation; `unreadable` are bodies that this Rune cannot take apart. `newer` are
+    segments that only a later Rune knows. `erased` gives the `body.erased` event by the events that it names,
+    `unblanked` are those of them whose erasing is not finished.
     """
 
     slots: list[SlotState] = []
     damage: list[Damage] = []
     newer: list[str] = []
     kept: list[KeptFile] = []
-    named: dict[str, str] = {}
+    named: dict[str, Naming] = {}
+    gone: set[str] = set()
     erased: dict[str, str] = {}
     blanked: set[str] = set()
     open_turns: dict[str, str] = {}
@@ -95,8 +110,8 @@ class _TurnName(msgspec.Struct, frozen=True):
 
 
 def inspect_journal(folder: Path, evidence: BlobReader, told: Callable[[int], None] = lambda _: None) -> JournalState:
-    """Read all that there is. `told` gets the number of events now and then. Nothing is written; damage raises
-    nothing. Raises StorageUnavailableError when the folder cannot be read at all.
+    """Read all that there is. `told` gets the number of events now and then, and what it raises ends the pass. Nothing
+    is written; damage raises nothing. Raises StorageUnavailableError when the folder cannot be read at all.
     """
     state = JournalState()
     if not folder.is_dir():
@@ -114,7 +129,7 @@ def inspect_journal(folder: Path, evidence: BlobReader, told: Callable[[int], No
 def _kept_files(folder: Path) -> Iterator[KeptFile]:
     try:
         for path in sorted(folder.iterdir()):
-            if path.is_file() and (_TORN.fullmatch(path.name) or ".quarantined-" in path.name):
+            if _TORN.fullmatch(path.name) or ".quarantined-" in path.name:
                 yield KeptFile(name=path.name, bytes=path.lstat().st_size)
     except OSError as error:
         raise unavailable(error, f"cannot read the journal {str(folder)!r}") from error
@@ -138,11 +153,14 @@ class _Inspector:
         self._told = told
         self._seen = 0
         self._last = 0
+        # How many events of a slot stood before its first damage; None: it has none so far.
+        self._before_damage: int | None = None
         self._ended: set[str] = set()
 
     def slot(self, writer: str, numbers: list[int]) -> SlotState:
         before, bytes_, torn, chain = self._seen, 0, 0, ""
         self._last = 0
+        noted, self._before_damage = len(self._state.damage), None
         for number in range(1, numbers[-1] + 1):
             path = self._folder / segment_name(writer, number)
             if number not in numbers:
@@ -151,6 +169,9 @@ class _Inspector:
                 continue
             bytes_ += path.lstat().st_size
             chain, torn = self._segment(path, writer, number, chain, last=number == numbers[-1])
+        if self._before_damage is not None:
+            behind = self._seen - self._before_damage
+            self._state.damage[noted] = msgspec.structs.replace(self._state.damage[noted], behind=behind)
         return SlotState(
             writer=writer,
             events=self._seen - before,
@@ -167,16 +188,20 @@ class _Inspector:
             with SegmentReader(self._folder, writer, number, self._erasures.names) as reader:
                 if chain and reader.header.prev != chain:
                     broken = reader.corrupt(0, "it does not follow the segment before it (chain broken)")
-                    self._note(path, broken, behind=0)
+                    self._note(path, broken, before=self._seen)
                 elif chain:
                     reader.seq = self._last
-                tail = self._read_whole(reader, last=last)
+                try:
+                    tail = self._read_whole(reader, last=last)
+                except CorruptJournalError as error:
+                    self._damaged(path, error, reader.position)
+                    return "", 0
                 if tail is None or (tail.damaged is None and last):
                     return reader.chain, 0 if tail is None else reader.size() - tail.start
                 place = tail.start if tail.damaged is None else tail.damaged
                 if last and not reader.verifies_now(place) and not reader.holds_event_behind(place):
                     return reader.chain, reader.size() - tail.start
-                self._damaged(path, reader.corrupt(place, tail.reason))
+                self._damaged(path, reader.corrupt(place, tail.reason), tail.start)
         except NewerFormatError:
             self._state.newer.append(path.name)
         except CorruptJournalError as error:
@@ -197,19 +222,21 @@ class _Inspector:
             if not last or reader.tail is None or reader.position == before:
                 return reader.tail
 
-    def _damaged(self, path: Path, error: CorruptJournalError) -> None:
-        """Note damage, and take in what is intact behind it."""
-        behind = 0
+    def _damaged(self, path: Path, error: CorruptJournalError, start: int | None = None) -> None:
+        """Note damage, and take in what is intact from the byte `start` on (None: from the damage itself)."""
+        before = self._seen
         try:
-            for line in intact_lines(path, error.byte):
+            for line in intact_lines(path, error.byte if start is None else start):
                 if line is not None:
                     self._take(line.envelope)
-                    behind += 1
         except StorageUnavailableError as unreadable:
             _log.warning("%s", unreadable.message)  # it is gone or cannot be read: that is the damage itself
-        self._note(path, error, behind=behind)
+        self._note(path, error, before=before)
 
-    def _note(self, path: Path, error: CorruptJournalError, *, behind: int) -> None:
+    def _note(self, path: Path, error: CorruptJournalError, *, before: int) -> None:
+        if self._before_damage is None:
+            self._before_damage = before
+        behind = self._seen - before
         self._state.damage.append(
             Damage(file=path.name, line=error.line, byte=error.byte, reason=error.reason, behind=behind)
         )
@@ -227,7 +254,7 @@ class _Inspector:
         elif envelope.event_type in {"turn.started", "turn.finished"}:
             self._take_turn(envelope.event_type, raw)
         elif outgrown(envelope):
-            state.named.setdefault(envelope.payload_hash, envelope.event_id)
+            self._name(envelope.payload_hash, envelope, alone=True)
             self._take_body(envelope)
         elif envelope.event_type == "body.erased" or (_HASH in raw and names_evidence(envelope.event_type)):
             self._take_body(envelope)
@@ -246,11 +273,22 @@ class _Inspector:
     def _take_body(self, envelope: EventEnvelope) -> None:
         body = self._body(envelope)
         if isinstance(body, BodyErased):
+            self._state.gone |= set(body.gone)
             for event_id in body.event_ids:
                 self._state.erased.setdefault(event_id, envelope.event_id)
         elif body is not None:
             for blob in blobs_of(body):
-                self._state.named.setdefault(blob, envelope.event_id)
+                self._name(blob, envelope, alone=not is_needed(envelope.event_type))
+
+    def _name(self, blob: str, envelope: EventEnvelope, *, alone: bool) -> None:
+        known = self._state.named.get(blob)
+        if known is None or (alone and not known.alone):
+            self._state.named[blob] = Naming(
+                event_id=envelope.event_id,
+                event_type=envelope.event_type,
+                partition=envelope.partition_key,
+                alone=alone,
+            )
 
     def _body(self, envelope: EventEnvelope) -> Record | None:
         if not names_evidence(envelope.event_type) and envelope.event_type != "body.erased":

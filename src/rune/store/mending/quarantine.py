@@ -2,7 +2,8 @@
 
 For each damaged slot, under its lock, three steps, of which each may be repeated:
 
-1. everything from the damage on is copied to `<segment>.quarantined-<time>`, and synced;
+1. everything from the damage on is copied to `<segment>.quarantined-<time>`, and synced; a file of which a part
+   cannot be read is kept under that name itself, whole;
 2. every intact event of it is written again, as the same event, into the slot of the process that mends, with a
    `journal.repaired` that says what was done; an id that is intact elsewhere is not written a second time;
 3. the slot is cut to its intact beginning; of later segments only the copies remain.
@@ -13,44 +14,41 @@ Killed at any moment, the damage is still there until the last step ends, and th
 import asyncio
 import contextlib
 import os
-import secrets
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import stat
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from rune.errors import StorageError, StorageUnavailableError
 from rune.host.clock import Clock
-from rune.host.files import create_private, sync_folder
+from rune.host.files import sync_folder
 from rune.host.ids import IdSource
 from rune.records.envelope import EventEnvelope
 from rune.records.events import Event, JournalRepaired
 from rune.records.times import rfc3339
-from rune.store.codec import ErasedBody, ParsedLine, content_of, decode_body, prepare
+from rune.store.codec import ParsedLine, content_of, decode_body, prepare
 from rune.store.durable_store import DurableEventStore
 from rune.store.erasures import ErasureIndex
 from rune.store.evidence_store import Evidence
-from rune.store.failures import unavailable
+from rune.store.failures import unavailable, why_unreadable
 from rune.store.journal import Sync
 from rune.store.mending.damage import Damage, find_damage, first_damage, intact_lines
+from rune.store.mending.setting_aside import Part, Step, cut, holds, keep
 from rune.store.segments import SegmentReader, list_segments, segment_name
 from rune.store.slots import claim_this_slot, journal_folder
 
 __all__ = ["Damage", "Quarantined", "find_damage", "quarantine"]
 
-_COPY_BYTES = 1 << 20
 _GROUP = 500
-_ATTEMPTS = 1000
-
-Step = Callable[[str], None]
 
 
 class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
     """One file of damage: the last `bytes` of `segment` lie in `kept_as`, beside it, and nowhere else.
 
-    `written` of its events are in the journal again, `lost` of its lines could not be written; `reason` is what the
-    `journal.repaired` event says of it.
+    `written` of its events are in the journal again, `lost` of its lines could not be written; `erased` more held
+    nothing, as their bodies were erased before. With `unreadable` a part could not be read: it is counted nowhere, and
+    the whole file lies in `kept_as`. `reason` is what the `journal.repaired` event says of it.
     """
 
     segment: str
@@ -59,14 +57,8 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
     written: int
     lost: int
     reason: str
-
-
-class _Part(msgspec.Struct, frozen=True):
-    """A segment whose bytes from `start` on go."""
-
-    path: Path
-    start: int
-    reason: str
+    erased: int = 0
+    unreadable: bool = False
 
 
 class _Known(msgspec.Struct):
@@ -162,32 +154,27 @@ class _Mending:
             self._cut(part, kept)
         return done
 
-    def _keep(self, part: _Part) -> str:
+    def _keep(self, part: Part) -> str:
         """Copy a part beside its segment; returns the name. A run that was killed may have done so already."""
         name = part.path.name
         for path in sorted(self._folder.glob(f"{name}.quarantined-*")):
-            if _holds(path, part):
+            if holds(path, part):
                 sync_folder(self._folder)
                 return path.name
-        temporary = self._folder / f".{name}.{secrets.token_hex(8)}.tmp"
-        with os.fdopen(create_private(temporary), "wb") as copy, part.path.open("rb") as source:
-            source.seek(part.start)
-            shutil.copyfileobj(source, copy, _COPY_BYTES)
-            copy.flush()
-            os.fsync(copy.fileno())
-        self._step(f"copied {name}")
         moment = rfc3339(self._clock.now_ms()).replace("-", "").replace(":", "")
-        kept = _free_name(self._folder, f"{name}.quarantined-{moment}")
-        temporary.rename(self._folder / kept)
-        sync_folder(self._folder)
+        kept = keep(part, f"{name}.quarantined-{moment}", self._step)
         self._step(f"kept {name}")
         return kept
 
-    async def _write_again(self, writer: str, part: _Part, kept: str) -> Quarantined:
+    async def _write_again(self, writer: str, part: Part, kept: str) -> Quarantined:
         group: list[Event] = []
         counted: set[str] = set()
-        lost = 0
-        for line in intact_lines(part.path, part.start):
+        lost, erased = 0, 0
+        gaps: list[None] = []
+        for line in intact_lines(part.path, part.start, lambda: gaps.append(None)):
+            if line is not None and line.erased_by is not None:
+                erased += 1
+                continue
             event = None if line is None else self._event_of(line)
             if line is None or event is None:
                 lost += 1
@@ -206,9 +193,12 @@ class _Mending:
                 await self._store.append_many(group)
                 group.clear()
                 self._step(f"wrote a group of {part.path.name}")
-        size = part.path.stat().st_size - part.start
+        found = part.path.lstat()
+        size = found.st_size - part.start if stat.S_ISREG(found.st_mode) else 0
         reason = (
             f"{part.reason}: {_counted(len(counted), 'event')} written again, {_counted(lost, 'line')} could not be"
+            + (f", {erased:,} erased before" if erased else "")
+            + ("; what cannot be read is not counted, the file was kept whole" if gaps else "")
         )
         if (part.path.name, kept) not in self._known.noted:
             body = JournalRepaired(segment=part.path.name, kept_as=kept, bytes=size, reason=reason)
@@ -216,18 +206,23 @@ class _Mending:
         await self._store.append_many(group)
         self._step(f"wrote {part.path.name}")
         return Quarantined(
-            segment=part.path.name, kept_as=kept, bytes=size, written=len(counted), lost=lost, reason=reason
+            segment=part.path.name,
+            kept_as=kept,
+            bytes=size,
+            written=len(counted),
+            lost=lost,
+            reason=reason,
+            erased=erased,
+            unreadable=bool(gaps),
         )
 
     def _event_of(self, line: ParsedLine) -> Event | None:
-        """Return the event of a line; None when it cannot be written again: an erased body, a body that is not in
-        evidence, a type that this version does not know.
+        """Return the event of a line; None when it cannot be written again: a body that is not in evidence or cannot
+        be read there for good, a type that this version does not know.
         """
         envelope = line.envelope
         try:
             body = decode_body(envelope, self._evidence)
-            if line.erased_by is not None or isinstance(body, ErasedBody):
-                return None
             event = Event(
                 event_id=envelope.event_id,
                 event_type=envelope.event_type,
@@ -240,8 +235,10 @@ class _Mending:
                 authorization=envelope.authorization,
             )
             prepare(event)
-        except StorageUnavailableError:
-            raise  # the evidence is there and cannot be read now
+        except StorageUnavailableError as error:
+            if why_unreadable(error.__cause__) is None:
+                raise  # the evidence is there and cannot be read now
+            return None
         except (StorageError, ValueError):
             return None
         return event
@@ -256,28 +253,17 @@ class _Mending:
             body=body,
         )
 
-    def _cut(self, part: _Part, kept: str) -> None:
-        if part.start == 0:
-            part.path.replace(self._folder / kept)  # of the same content
-            sync_folder(self._folder)
-            self._step(f"moved {part.path.name}")
-            return
-        descriptor = os.open(part.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            os.ftruncate(descriptor, part.start)
-            self._step(f"cut {part.path.name}")
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    def _cut(self, part: Part, kept: str) -> None:
+        cut(part, self._folder / kept, self._step)
 
 
-def _parts(folder: Path, damage: Damage) -> Iterator[_Part]:
+def _parts(folder: Path, damage: Damage) -> Iterator[Part]:
     for number in list_segments(folder)[damage.writer]:
         path = folder / segment_name(damage.writer, number)
         if number == damage.number:
-            yield _Part(path, damage.keep, f"line {damage.line}, byte {damage.byte}: {damage.reason}")
+            yield Part(path, damage.keep, f"line {damage.line}, byte {damage.byte}: {damage.reason}")
         elif number > damage.number:
-            yield _Part(path, 0, f"it stands behind the damage in {damage.segment}")
+            yield Part(path, 0, f"it stands behind the damage in {damage.segment}")
 
 
 def _known(folder: Path, damages: Mapping[str, Damage], evidence: Evidence, erased: ErasureIndex) -> _Known:
@@ -318,26 +304,6 @@ def _newest(folder: Path, damage: Damage) -> int:
         lines = intact_lines(folder / segment_name(damage.writer, number), 0)
         latest = max(latest, max((line.envelope.hlc for line in lines if line is not None), default=0))
     return latest
-
-
-def _holds(path: Path, part: _Part) -> bool:
-    """Say whether a file has exactly the bytes of a part."""
-    with path.open("rb") as kept, part.path.open("rb") as source:
-        source.seek(part.start)
-        while True:
-            mine, theirs = source.read(_COPY_BYTES), kept.read(_COPY_BYTES)
-            if mine != theirs:
-                return False
-            if not mine:
-                return True
-
-
-def _free_name(folder: Path, name: str) -> str:
-    for attempt in range(_ATTEMPTS):
-        candidate = f"{name}-{attempt}" if attempt else name
-        if not (folder / candidate).exists():
-            return candidate
-    raise StorageUnavailableError(f"there are {_ATTEMPTS} files {name!r}", hint="Move some of them away.")
 
 
 def _counted(number: int, noun: str) -> str:

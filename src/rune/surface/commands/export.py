@@ -24,10 +24,14 @@ class ExportCommand:
         self._views = views
 
     async def run(self, call: CommandCall) -> CommandResult:
-        """Write it. Raises UsageError when the file exists, StorageUnavailableError when it cannot be written."""
+        """Write it. Raises UsageError where nothing was said and when the file exists, StorageUnavailableError when it
+        cannot be written.
+        """
         if call.conversation_id is None:
             raise UsageError("there is no conversation here yet", hint="It begins with your first message.")
         whole = await self._views.whole(call.conversation_id)
+        if not whole.messages:
+            raise UsageError("nothing was said in this conversation yet", hint="It begins with your first message.")
         kind = kind_of(call.argument)
         named = call.argument or default_name(whole.conversation.record)
         path = await asyncio.to_thread(_path, call.folder, named)

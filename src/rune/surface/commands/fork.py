@@ -22,8 +22,11 @@ class ForkCommand:
     """
 
     name = "fork"
-    usage = "/fork [MESSAGE|N back]"
-    summary = "go on in a branch of this conversation; N back: without your last N messages"
+    usage = "/fork [N back|MESSAGE]"
+    summary = (
+        "go on in a branch of this conversation; N back: without your last N messages; "
+        "MESSAGE: up to the message of that id, `rune sessions show` has the ids"
+    )
 
     def __init__(self, operator: RuneOperator, views: Views) -> None:
         self._operator = operator
@@ -36,9 +39,10 @@ class ForkCommand:
         last = await self._last(call.conversation_id, call.argument)
         record = await self._operator.fork(call.conversation_id, last)
         row = await self._views.conversation(record.id)
-        shared = f"{row.messages:,} message{'' if row.messages == 1 else 's'}"
+        title = (await self._views.conversation(call.conversation_id)).title or "untitled"
+        shared = "1 message is" if row.messages == 1 else f"{row.messages:,} messages are"
         return CommandResult(
-            text=f"{record.id} is a fork of {call.conversation_id} and shares {shared} with it, which stays as it is",
+            text=f'a fork of "{title}": {shared} shared, the original stays as it is',
             data={"conversation_id": record.id, "forked_from": record.forked_from, "at": record.fork_msg_id},
             opens=record.id,
         )

@@ -7,7 +7,7 @@ from rune.host.clock import Clock
 from rune.records.record import to_builtins
 from rune.surface.commands.command import CommandCall, wrong_usage
 from rune.surface.commands.completion import Completion
-from rune.surface.found_text import found_text
+from rune.surface.found_text import OF_EACH, found_text
 from rune.surface.results import CommandResult
 from rune.surface.views import Views
 
@@ -29,7 +29,7 @@ class SearchCommand:
         """List what was found. Raises UsageError without a word, StorageError."""
         if not call.argument:
             raise wrong_usage(self, "it needs a word to look for")
-        found = await self._views.search(call.argument, limit=FOUND)
+        found = await self._views.search(call.argument, limit=FOUND, of_each=OF_EACH)
         text = found_text(found, self._clock.now_ms()) or "nothing was found"
         if found:
             text += "\n\n/resume ID goes on with one of them"

@@ -1,11 +1,12 @@
 """The screen on which a person talks with Rune: wires its widgets to the desk."""
 
+from collections.abc import Awaitable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
@@ -17,6 +18,7 @@ from rune.tui.app_start import CHANNELS
 from rune.tui.bridge import TalkChanged, TurnEnded
 from rune.tui.greeting import greeted
 from rune.tui.screens.chat_bars import ChatBars, Seen
+from rune.tui.screens.chat_keys import CHAT_KEYS
 from rune.tui.transcript_state import Transcript, newest_answer
 from rune.tui.widgets.completion import CompletionPopup
 from rune.tui.widgets.footer import Footer
@@ -31,7 +33,6 @@ from rune.tui.widgets.waiting import WaitingMessages
 if TYPE_CHECKING:  # what these need is imported when they are wanted: the first picture comes before
     from rune.tui.desk import Desk
 
-AGAIN: Final = "ctrl+c again leaves"
 DRAFT_SECONDS: Final = 0.4
 
 
@@ -39,23 +40,7 @@ class ChatScreen(Screen[None]):
     """Header, transcript of the channel in front, what waits, the prompt, footer."""
 
     AUTO_FOCUS = "Prompt"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "take_offered", "Take back", priority=True, show=False),
-        Binding("ctrl+x", "drop_offered", "Drop", priority=True, show=False),
-        Binding("ctrl+l", "dialog('models')", "Models", priority=True),
-        Binding("ctrl+t", "thinking", "Thinking", priority=True),
-        Binding("ctrl+y", "copy", "Copy answer", priority=True),
-        Binding("f5", "copy_code", "Copy code", priority=True),
-        Binding("f1", "dialog('help')", "Help", priority=True),
-        Binding("f2", "dialog('trust')", "Trust", priority=True),
-        Binding("f6", "fork", "Fork", priority=True),
-        Binding("ctrl+1,f3", "channel('task')", "Task", priority=True),
-        Binding("ctrl+2,f4", "channel('chat')", "Chat", priority=True),
-        Binding("pageup", "page(-1)", "Page up", priority=True),
-        Binding("pagedown", "page(1)", "Page down", priority=True),
-        Binding("ctrl+home", "ends(-1)", "Top", priority=True),
-        Binding("ctrl+end", "ends(1)", "Bottom", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*CHAT_KEYS]
 
     class LeaveAsked(Message):
         """The person wants to leave."""
@@ -92,6 +77,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show what is known already."""
+        self._prompt.place = self.channel
         self._bars.show()
 
     @property
@@ -102,9 +88,9 @@ class ChatScreen(Screen[None]):
     def show_opening(self, text: str) -> None:
         """Say how far the opening is; once it is done, for a moment, how far the views are that are made anew."""
         if self.desk is None:
-            self._bars.show_hint(text)
+            self._bars.show_progress(text, lasting=True)
         elif text:
-            self._bars.say(text)
+            self._bars.show_progress(text)
 
     def unsent(self) -> tuple[str, ...]:
         """Return everything that was typed and not sent."""
@@ -126,7 +112,7 @@ class ChatScreen(Screen[None]):
         history = await desk.history()
         # From here on without a pause: what was sent before must not be overtaken by what is sent now.
         self.desk = desk
-        self._bars.hint = ""
+        self._bars.show_progress("", lasting=True)
         if desk.channel != self.channel:
             self._go_to(desk.channel)
         for channel, talk in desk.talks.items():
@@ -162,14 +148,16 @@ class ChatScreen(Screen[None]):
         if event.command and self.desk.surface.commands.is_command(event.text):
             self.run_worker(self._command(event.text), name="command")
         else:
-            if not self.desk.talk.busy:  # what waits shows below the transcript, wherever one reads in that
-                self._views[self.channel].follow()
-            self.desk.say(event.text, pasted=event.pasted)
+            sent_in = event.place or self.channel  # a key that changes the channel may have come right behind Enter
+            if not self.desk.talks[sent_in].busy:  # what waits shows below the transcript, wherever one reads in that
+                self._views[sent_in].follow()
+            self.desk.say(event.text, pasted=event.pasted, channel=sent_in)
         self._schedule_draft()
 
     async def _command(self, line: str) -> None:
         if self.desk is None:
             return
+        at = ""
         match line.split():
             case ["/model"]:
                 await self._pick_model()
@@ -180,20 +168,25 @@ class ChatScreen(Screen[None]):
             case ["/resume"] | ["/sessions" | "/search", *_]:
                 from rune.tui.screens import dialogs
 
-                identity = await dialogs.pick_conversation(self._rune, self.desk, line, self._clock)
-                if identity is None:
+                picked = await dialogs.pick_conversation(self._rune, self.desk, line, self._clock)
+                if picked is None:
                     return
-                line = f"/resume {identity}"
+                line, at = f"/resume {picked.conversation_id}", picked.message_id
             case _:
                 pass
-        await self.desk.command(line)
-        self._go_to(self.desk.channel)
-        self._views[self.channel].follow()
+        await self._led(self.desk, self.desk.command(line), at)
+
+    async def _led(self, desk: "Desk", doing: Awaitable[object], at: str = "") -> None:
+        """Show where a command led: at that message if there is one, else at the end."""
+        done = await doing
+        self._go_to(desk.channel)
+        self._views[self.channel].show(greeted(desk.talk), at=at if done is not None else "")
         self._bars.show()
 
     @on(Prompt.Edited)
     def _edited(self, event: Prompt.Edited) -> None:
         event.stop()
+        self._views[self.channel].unmark()
         self._schedule_draft()
 
     @on(Prompt.EscapePressed)
@@ -214,10 +207,8 @@ class ChatScreen(Screen[None]):
             self._copy(selected)
         elif self.desk is not None and self.desk.talk.cancel():
             return
-        elif self._bars.hint == AGAIN:
+        elif not self._bars.asks_again():
             self.post_message(self.LeaveAsked())
-        else:
-            self._bars.say(AGAIN)
 
     @on(Prompt.QuitAsked)
     def _quit(self, event: Prompt.QuitAsked) -> None:
@@ -309,7 +300,8 @@ class ChatScreen(Screen[None]):
 
     def action_fork(self) -> None:
         """Go on in a fork of what another Rune has open."""
-        self.run_worker(self._command("/fork"), name="command")
+        if self.desk is not None:
+            self.run_worker(self._led(self.desk, self.desk.fork_held()), name="command")
 
     def action_dialog(self, name: str) -> None:
         """Show the help, choose a model, or look at the files that would instruct, and decide."""
@@ -374,7 +366,7 @@ class ChatScreen(Screen[None]):
             return
         self._stashed[self.channel] = self._prompt.whole_text
         self._stashed_command[self.channel] = self._prompt.is_command
-        self.channel = channel
+        self.channel = self._prompt.place = channel
         self._unread.discard(channel)
         if not self._views[channel].is_attached:
             self.mount(self._views[channel], after=self.query_one(Header))

@@ -22,6 +22,7 @@ from rune.version import __version__
 if TYPE_CHECKING:  # what a desk needs is imported after the app's first picture
     from rune.tui.desk import Desk
 
+AGAIN: Final = "ctrl+c again leaves"
 HINT_SECONDS: Final = 2.0
 TICK_SECONDS: Final = 0.25
 
@@ -38,33 +39,49 @@ class Seen(NamedTuple):
 
 
 class ChatBars:
-    """Gives the bars of `screen` what they show, which `look` tells. `hint` is what the footer says before all
-    else, "" nothing.
+    """Gives the bars of `screen` what they show, which `look` tells.
 
     While a turn runs the footer is shown anew four times a second: figures that change with every token can be
     read by nobody.
     """
 
     def __init__(self, screen: Screen[None], look: Callable[[], Seen]) -> None:
-        self.hint = ""
+        self._hint = ""
+        self._progress = ""
+        self._asked_until = float("-inf")
         self._screen = screen
         self._look = look
         self._hint_timer: Timer | None = None
+        self._progress_timer: Timer | None = None
         self._tick: Timer | None = None
         self._told: object = None
 
     def say(self, text: str) -> None:
         """Let the footer say this for a moment."""
-        self.hint = text
+        self._hint = text
         if self._hint_timer is not None:
             self._hint_timer.stop()
         self._hint_timer = self._screen.set_timer(HINT_SECONDS, self._forget)
         self.show_footer()
 
-    def show_hint(self, text: str) -> None:
-        """Let the footer say this until something else is to be said."""
-        self.hint = text
+    def show_progress(self, text: str, *, lasting: bool = False) -> None:
+        """Let the footer say how far something is, when nothing else is to be said: for a moment, or until this is
+        called again.
+        """
+        self._progress = text
+        if self._progress_timer is not None:
+            self._progress_timer.stop()
+        self._progress_timer = None if lasting else self._screen.set_timer(HINT_SECONDS, self._forget_progress)
         self.show_footer()
+
+    def asks_again(self) -> bool:
+        """Ask for one more key to leave; False when that was done a moment ago, whatever has been said since."""
+        now = asyncio.get_running_loop().time()
+        if now <= self._asked_until:
+            return False
+        self._asked_until = now + HINT_SECONDS
+        self.say(AGAIN)
+        return True
 
     def puts_back(self, text: str, *, command: bool) -> bool:
         """Put what cannot be sent, as nothing can be written, before what was typed since; False where it can be."""
@@ -98,11 +115,12 @@ class ChatBars:
             self._screen.query_one(NoticeBar).warn(desk.notice)
 
     def show_held(self) -> None:
-        """Show that another Rune has the conversation open, as long as a fork is offered."""
+        """Show that another Rune has the conversation open, as long as that is so."""
         desk = self._look().desk
         if desk is not None:
-            holder = desk.talk.holder if desk.talk.offers_fork else None
-            self._screen.query_one(HeldBar).offer(holder, waits=bool(desk.talk.waiting))
+            talk = desk.talk
+            waits = bool(talk.waiting)
+            self._screen.query_one(HeldBar).offer(talk.holder, waits=waits, brief=not (talk.offers_fork or waits))
 
     def show_waiting(self) -> None:
         """Show what waits to be sent."""
@@ -123,7 +141,7 @@ class ChatBars:
             waiting=len(talk.waiting) if talk is not None else len(seen.early),
             following=seen.view.following,
             below=seen.view.below,
-            hint=self.hint,
+            hint=self._hint or self._progress,
             version=__version__,
             model=model_name(seen.desk),
         )
@@ -136,7 +154,7 @@ class ChatBars:
         pace = talk.transcript.pace if talk is not None else None
         told = (
             pace and (pace.turn_id, pace.phase),
-            talk and (talk.waiting, talk.model, talk.holder, talk.offers_fork),
+            talk and (talk.waiting, talk.model, talk.holder, talk.offers_fork, talk.title),
         )
         if told != self._told:
             self._told = told
@@ -150,5 +168,9 @@ class ChatBars:
             self._tick = None
 
     def _forget(self) -> None:
-        self.hint, self._hint_timer = "", None
+        self._hint, self._hint_timer = "", None
+        self.show_footer()
+
+    def _forget_progress(self) -> None:
+        self._progress, self._progress_timer = "", None
         self.show_footer()

@@ -19,8 +19,10 @@ NO_CONVERSATION: Final = "There is no conversation in this folder yet. Leave wit
 _AGE_CELLS: Final = 11
 _ID_CELLS: Final = 6  # of the end of an id: its beginning is the time
 _FOLDER_CELLS: Final = 16
-_LEAST_TITLE: Final = 6
+_LEAST_TITLE: Final = 5
 _WIDE: Final = 60  # cells from which everything is said in words
+_COUNTED: Final = 44  # cells from which there is room for how many messages,
+_COUNTED_ANYWHERE: Final = 84  # and beside folders
 
 
 class ConversationPicker(Picker):
@@ -69,12 +71,9 @@ class ConversationTable:
         """
         wide = width >= _WIDE
         left = Span(SafeText(f"{age(row.last_active, self._now_ms):<{_AGE_CELLS}}  "), "dim")
-        count = f"{row.messages:,} message{'' if row.messages == 1 else 's'}"
-        right = [Span(SafeText(f"  {count:>14}  {row.channel}" if wide else f"  {row.messages:>4}"), "dim")]
-        if wide and self._anywhere:
-            folder = short_folder(row.folder, str(Path.home()), _FOLDER_CELLS)
-            right = [Span(SafeText(f"  {row.channel}  {_padded(folder)}"), "dim")]
+        right = [Span(self._last_columns(row, width), "dim")]
         shown = _title(row, max(width - width_of([left, *right]), 1))
+        kept = 1 + bool(row.held_by is not None or (self._current and row.id == self._current))
         if self._current and row.id == self._current:
             right.insert(0, Span(SafeText("  open here" if wide else "  here"), "accent"))
         elif row.held_by is not None:
@@ -83,12 +82,23 @@ class ConversationTable:
         if row.forked_from is not None:
             right.insert(0, Span(SafeText("  fork"), "dim"))
         if shown in self._alike(width - width_of([left, right[-1]])):
-            tail = Span(SafeText(f"  …{foreign(row.id[-_ID_CELLS:], _ID_CELLS)}"), "dim")
-            if width - width_of([left, tail, *right]) < _LEAST_TITLE:
-                del right[:-1]  # who has it open is said too when it is chosen
-            right.insert(0, tail)
+            right.insert(0, Span(SafeText(f"  …{foreign(row.id[-_ID_CELLS:], _ID_CELLS)}"), "dim"))
+        # Who has it open is said wherever there is room for a title; what else it is goes before that.
+        while len(right) > kept and width - width_of([left, *right]) < _LEAST_TITLE:
+            del right[-kept - 1]
         title = _title(row, max(width - width_of([left, *right]), 1))
         return spread([left, Span(title)], right, width)
+
+    def _last_columns(self, row: ConversationRow, width: int) -> SafeText:
+        """Return how many messages, which channel, of which folder; what there is room for."""
+        if width < _WIDE:
+            return SafeText(f"  {row.messages:>4,} msg" if width >= _COUNTED else "")
+        if self._anywhere:
+            count = f"  {row.messages:>6,} msg" if width >= _COUNTED_ANYWHERE else ""
+            folder = short_folder(row.folder, str(Path.home()), _FOLDER_CELLS)
+            return SafeText(f"{count}  {row.channel}  {_padded(folder)}")
+        count = f"{row.messages:,} message{'' if row.messages == 1 else 's'}"
+        return SafeText(f"  {count:>14}  {row.channel}")
 
     def _alike(self, cells: int) -> frozenset[str]:
         """Return the titles that several conversations have, as far as they are seen in so many cells."""

@@ -1,5 +1,7 @@
 """What the chat screen opens over itself, and what came of it. Imported when the first of them is wanted."""
 
+from typing import NamedTuple
+
 from textual.app import App
 
 from rune.host.clock import Clock
@@ -21,8 +23,15 @@ async def pick_model(app: AnyApp, desk: Desk) -> str | None:
     return await app.push_screen_wait(ModelPicker(desk.listing.models, current=model_name(desk)))
 
 
-async def pick_conversation(app: AnyApp, desk: Desk, line: str, clock: Clock) -> str | None:
-    """Return the id of the conversation that was chosen: of this folder (/resume), of all folders (/sessions), or of
+class Picked(NamedTuple):
+    """What was chosen; `message_id` "" unless it was a message."""
+
+    conversation_id: str
+    message_id: str = ""
+
+
+async def pick_conversation(app: AnyApp, desk: Desk, line: str, clock: Clock) -> Picked | None:
+    """Return the conversation that was chosen: of this folder (/resume), of all folders (/sessions), or of
     those in which words occur (/search). What stands behind the command's name is in the filter.
     """
     current, now = desk.talk.conversation_id or "", clock.now_ms()
@@ -35,7 +44,8 @@ async def pick_conversation(app: AnyApp, desk: Desk, line: str, clock: Clock) ->
             picker = ConversationPicker(load, now_ms=now, current=current, query=words, anywhere=True)
         case _:
             picker = ConversationPicker(desk.listing.conversations, now_ms=now, current=current)
-    return await app.push_screen_wait(picker)
+    chosen = await app.push_screen_wait(picker)
+    return Picked(*chosen.split()) if chosen is not None else None
 
 
 async def search_history(app: AnyApp, desk: Desk) -> Sent | None:

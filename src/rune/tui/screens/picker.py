@@ -262,8 +262,14 @@ class Picker(ModalScreen[str | None]):
         rows = self._found.rows if self._found is not None else ()
         query = self._typed()
         shown = [rows[position] for position in ranked(query, [row.find for row in rows])]
-        self.query_one(PickerRows).show(shown, keep=keep)
+        self._put(shown, keep=keep)
         self._say(query, any_shown=bool(shown))
+
+    def _put(self, rows: Sequence[PickerRow], keep: str) -> None:
+        """Show these rows; where there are none, what is said of that stands directly below the filter."""
+        shown = self.query_one(PickerRows)
+        shown.display = bool(rows)
+        shown.show(rows, keep=keep)
 
     def _typed(self) -> str:
         return self.query_one(FilterInput).value
@@ -303,11 +309,7 @@ class Picker(ModalScreen[str | None]):
     @on(PickerRows.Chosen)
     def _chosen(self, event: PickerRows.Chosen) -> None:
         event.stop()
-        self.dismiss(self._choice(event.name))
-
-    def _choice(self, name: str) -> str:
-        """Return what choosing the row of that name gives."""
-        return name
+        self.dismiss(event.name)
 
     def action_move(self, by: int) -> None:
         """Go to another row."""

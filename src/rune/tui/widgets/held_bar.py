@@ -21,21 +21,27 @@ class HeldBar(LineRows):
 
     _holder: LeaseHeldError | None = None
     _waits: bool = False
+    _brief: bool = False
 
-    def offer(self, holder: LeaseHeldError | None, *, waits: bool) -> None:
-        """Offer a fork of what this one holds; None: it takes no room. `waits`: a message could not be sent."""
-        if (holder, waits) != (self._holder, self._waits):
-            self._holder, self._waits = holder, waits
+    def offer(self, holder: LeaseHeldError | None, *, waits: bool, brief: bool = False) -> None:
+        """Offer a fork of what this one holds; None: it takes no room. `waits`: a message could not be sent. `brief`:
+        the person reads on, and knows.
+        """
+        if (holder, waits, brief) != (self._holder, self._waits, self._brief):
+            self._holder, self._waits, self._brief = holder, waits, brief
             self.redraw()
 
     def draw(self, width: int) -> Sequence[Line]:
         """Return one row, or none."""
-        return (held_line(self._holder, width, waits=self._waits),) if self._holder is not None else ()
+        if self._holder is None:
+            return ()
+        row = brief_line(self._holder, width) if self._brief else held_line(self._holder, width, waits=self._waits)
+        return (row,)
 
 
 def held_line(holder: LeaseHeldError, width: int, *, waits: bool) -> Line:
     """Return who holds it and which keys do what; what is said shortens before the keys do."""
-    process = f"in process {holder.pid}" if holder.pid else "elsewhere"
+    process = _where(holder)
     does = "sends it in a fork" if waits else "goes on in a fork"
     # While a message waits, Esc takes that back, as its own row says.
     reads = ("  ", "esc", " reads ") if not waits else (" ", "", "")
@@ -57,3 +63,18 @@ def held_line(holder: LeaseHeldError, width: int, *, waits: bool) -> Line:
         if width_of([*left, *right]) <= width:
             break
     return cut_line(row, width)
+
+
+def brief_line(holder: LeaseHeldError, width: int) -> Line:
+    """Return who holds it and the key that forks, in a few words."""
+    key, does = Span(SafeText("f6"), "key"), Span(SafeText(" fork"), "dim")
+    row = line()
+    for said in (f" open {_where(holder)} \N{MIDDLE DOT} ", " open \N{MIDDLE DOT} ", " open "):
+        row = line(Span(SafeText(said), "dim"), key, does)
+        if row.cells <= width:
+            break
+    return cut_line(row, width)
+
+
+def _where(holder: LeaseHeldError) -> str:
+    return f"in process {holder.pid}" if holder.pid else "elsewhere"

@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from textual.geometry import Size
+
 from rune.text.safe_text import SafeText
-from rune.tui.fit import flowing, spread
+from rune.tui.fit import ELLIPSIS, cut_line, flowing, spread
 from rune.tui.lines import Line, Span, line
 from rune.tui.markdown.wrapping import plain
 from rune.tui.painting import line_classes
 from rune.tui.widgets.line_rows import LineRows
 
 _LEAST_TEXT: Final = 8
+_SHARE_OF_SCREEN: Final = 3
 
 
 class NoticeBar(LineRows):
@@ -22,9 +25,18 @@ class NoticeBar(LineRows):
 
     _texts: tuple[str, ...] = ()
     _warning = ""
+    _most = 1
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return how many rows it takes: the warning at most a third of the screen."""
+        most = max(1, viewport.height // _SHARE_OF_SCREEN)
+        if most != self._most:
+            self._most = most
+            self._rows_for = -1
+        return super().get_content_height(container, viewport, width)
 
     def warn(self, text: str) -> None:
-        """Show this in as many rows as it takes; "": nothing is wrong."""
+        """Show this, as much of it as there is room for; "": nothing is wrong."""
         if text != self._warning:
             self._warning = text
             self.redraw()
@@ -38,14 +50,20 @@ class NoticeBar(LineRows):
     def draw(self, width: int) -> Sequence[Line]:
         """Return the rows of the warning, and one of what is unsent; none where there is neither."""
         unsent = (unsent_line(self._texts, width),) if self._texts else ()
-        return (*warning_lines(self._warning, width), *unsent)
+        return (*warning_lines(self._warning, width, self._most), *unsent)
 
 
-def warning_lines(text: str, width: int) -> tuple[Line, ...]:
-    """Return a warning in rows of this width, each a cell away from both edges; none for no text."""
+def warning_lines(text: str, width: int, most: int | None = None) -> tuple[Line, ...]:
+    """Return a warning in rows of this width, each a cell away from both edges; none for no text. `most` rows, with
+    an ellipsis where that is not all.
+    """
     if not text:
         return ()
-    rows = plain(" ".join(text.split()), max(width - 2, 1), "warning")
+    cells = max(width - 2, 1)
+    rows = [*plain(" ".join(text.split()), cells, "warning")]
+    if most is not None and len(rows) > most:
+        rows = rows[:most]
+        rows[-1] = cut_line(line(*rows[-1].spans, Span(ELLIPSIS, "warning")), cells)
     return tuple(line(Span(SafeText(" ")), *row.spans) for row in rows)
 
 

@@ -16,8 +16,9 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Location
 
+from rune.records.messages import Channel
 from rune.surface.prompt_history import Sent
-from rune.tui.key_runs import KeyRun, KeyRunApp, TakesKeyRuns
+from rune.tui.key_runs import KeyRun, TakesKeyRuns, act_on, more_waits
 from rune.tui.past_prompts import PastPrompts
 from rune.tui.pasting import ENTER, TAB, Burst, Bursts, normalised
 from rune.tui.pieces import begins_command, command_mark, is_plain
@@ -96,13 +97,14 @@ class Prompt(SafeTextArea, TakesKeyRuns, inherit_bindings=False):
     @dataclass
     class Submitted(_Told):
         """The person sent `text`. `command`: it begins with a `/` or `!` that was typed as the first key of an empty
-        prompt; without it the text is a message, whatever it begins with. `pasted`: some of it was pasted. An empty
-        text is sent too: Enter alone may mean something.
+        prompt; without it the text is a message, whatever it begins with. `pasted`: some of it was pasted. `place`:
+        that of the prompt then. An empty text is sent too: Enter alone may mean something.
         """
 
         text: str
         command: bool
         pasted: bool
+        place: Channel | None = None
 
     @dataclass
     class Edited(_Told):
@@ -125,6 +127,7 @@ class Prompt(SafeTextArea, TakesKeyRuns, inherit_bindings=False):
         """Esc, and nothing of the prompt's own was open."""
 
     helper: Overlay | None = None
+    place: Channel | None = None  # where it speaks
     _untouched = False  # nothing was typed since the text was put there as a whole
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
@@ -193,19 +196,14 @@ class Prompt(SafeTextArea, TakesKeyRuns, inherit_bindings=False):
         """Put what is typed into the text, unless it comes as a paste does."""
         # The text area's own way would insert Enter.
         event.prevent_default()
-        if self._take(event, more=self._more_waits):
+        if self._take(event, more=more_waits(self)) or await act_on(self, event.key):
             event.stop()
 
     def on_key_run(self, event: KeyRun) -> None:
         """Do the same for many keys."""
         last = len(event.keys) - 1
         for place, key in enumerate(event.keys):
-            self._take(key, more=place < last or self._more_waits)
-
-    @property
-    def _more_waits(self) -> bool:
-        app = self._in_app
-        return isinstance(app, KeyRunApp) and app.has_more_keys
+            self._take(key, more=place < last or more_waits(self))
 
     def _take(self, event: events.Key, *, more: bool) -> bool:
         """Do what a key says; False when it says nothing here. `more`: another key was read behind it already."""
@@ -313,7 +311,7 @@ class Prompt(SafeTextArea, TakesKeyRuns, inherit_bindings=False):
 
     def _send(self) -> None:
         text, command = self.text, self.is_command
-        self.post_message(self.Submitted(self, text, command, self._pasted))
+        self.post_message(self.Submitted(self, text, command, self._pasted, self.place))
         if text.strip():
             self._past.add(Sent(text, command))
         self.load_text("")
@@ -358,7 +356,7 @@ class Prompt(SafeTextArea, TakesKeyRuns, inherit_bindings=False):
             return
         # Where this thread had no time the one that reads had none either.
         self._late = self._late + 1 if monotonic() - due > _LATE_SECONDS else 0
-        if self._bursts.last > last or self._more_waits or 0 < self._late < _LOOKS:
+        if self._bursts.last > last or more_waits(self) or 0 < self._late < _LOOKS:
             self._wait_for_more()
         else:
             self._settle()

@@ -1,8 +1,7 @@
 """The transcript: a virtual log of lines. One widget however long the conversation, drawn where it is looked at."""
 
-import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from functools import partial
 from typing import ClassVar, Final, cast
 
 from textual import on
@@ -14,18 +13,16 @@ from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.timer import Timer
 from textual.widget import Widget
 
-from rune.tui.copying import End, code_from, copied_from, whole_entry, whole_part
+from rune.tui.copying import code_from, copied_selection, nearest_code, whole_entry, whole_part
 from rune.tui.drawing import Part, foldable, grows
 from rune.tui.line_log import LineLog, Spot
 from rune.tui.lines import copied, without_cells
 from rune.tui.painting import LINE_CLASSES, Painter
 from rune.tui.transcript_state import Transcript
+from rune.tui.widgets.drawing_ahead import DrawingAhead
 
-SLICE_SECONDS: Final = 0.004  # of drawing ahead at a time,
-PAUSE_SECONDS: Final = 0.025  # and what others have in between
 KEPT_STRIPS: Final = 2_000
 
 
@@ -83,11 +80,10 @@ class TranscriptView(ScrollView, can_focus=True):
         self._told = (True, 0)
         self._asleep = True  # hidden, or not yet laid out: nothing is drawn
         self._behind = False  # a transcript waits to be drawn
+        self._sought: str | None = None  # an entry to go to, once it is drawn
         self._placing = False  # the scroll position is ours to set
         self._painting = False
-        self._stirred = False
-        self._ahead: Iterator[bool] | None = None
-        self._pause: Timer | None = None
+        self._ahead = DrawingAhead(self, partial(self._place, seen=True))
 
     @property
     def following(self) -> bool:
@@ -107,7 +103,7 @@ class TranscriptView(ScrollView, can_focus=True):
     @property
     def busy(self) -> bool:
         """Whether something is still being drawn ahead of the person."""
-        return self._pause is not None
+        return self._ahead.busy
 
     @property
     def content_lines(self) -> tuple[str, ...]:
@@ -120,17 +116,27 @@ class TranscriptView(ScrollView, can_focus=True):
             for line in log.lines(entry, part)
         )
 
-    def show(self, transcript: Transcript) -> None:
-        """Show a transcript; only what differs from the last one is drawn."""
+    def show(self, transcript: Transcript, *, at: str | None = None) -> None:
+        """Show a transcript; only what differs from the last one is drawn. `at` is the key of an entry that is brought
+        to the top, its first line marked; where there is none of that key, the end is shown.
+        """
         self._transcript = transcript
         self._behind = True
+        if at is not None:
+            self._sought = at
         if not self._asleep:
             self._catch_up()
 
     def follow(self) -> None:
-        """Go to the end and stay there."""
-        self._following, self._below = True, 0
-        self._place()
+        """Go to the end and stay there; nothing is marked any longer."""
+        self.unmark()
+        self._stay()
+
+    def unmark(self) -> None:
+        """Mark no line any longer."""
+        if self._log.marked:
+            self._log.marked = ""
+            self.refresh()
 
     def to_top(self) -> None:
         """Go to the beginning."""
@@ -149,16 +155,13 @@ class TranscriptView(ScrollView, can_focus=True):
             folds = [entry for entry in numbers if foldable(self._log.entries[entry])][:1]
         self._fold(folds, opened=not all(self._log.opened(entry) for entry in folds))
 
+    action_toggle_thinking = toggle_thinking
+
     def action_copy_code(self) -> None:
         """Ask for the lowest code block in view to be copied, else for the nearest above."""
-        last = self._log.at(min(self._top + self.size.height, self._log.total) - 1)
-        for entry in range(last.entry if last is not None else -1, -1, -1):
-            parts = self._log.parts(entry)
-            end = last.part + 1 if last is not None and entry == last.entry else len(parts)
-            for part in range(end - 1, -1, -1):
-                if parts[part].action == "copy":
-                    self.post_message(self.CopyAsked(self, code_from(parts, part)))
-                    return
+        code = nearest_code(self._log, min(self._top + self.size.height, self._log.total) - 1)
+        if code is not None:
+            self.post_message(self.CopyAsked(self, code))
 
     def action_scroll_home(self) -> None:
         """Go to the beginning."""
@@ -168,17 +171,13 @@ class TranscriptView(ScrollView, can_focus=True):
         """Go to the end."""
         self.follow()
 
-    def action_toggle_thinking(self) -> None:
-        """Open or fold what can be."""
-        self.toggle_thinking()
-
     @on(Resize)
     @on(Show)
     def _wake(self) -> None:
         """Lay out what is in view for the size it has now, with what came while it was hidden."""
         self._asleep = not (self.size and self.display)
         if self._asleep:
-            self._rest()
+            self._ahead.rest()
         else:
             self._catch_up()
 
@@ -187,7 +186,7 @@ class TranscriptView(ScrollView, can_focus=True):
     def _hidden(self) -> None:
         """Do nothing until it is seen again."""
         self._asleep = True
-        self._rest()
+        self._ahead.rest()
 
     @on(Click)
     def _clicked(self, event: Click) -> None:
@@ -250,14 +249,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return what is copied of a selection, and what parts it from the next widget's."""
-        log = self._log
-        start, end = selection
-        last = len(log.entries) - 1
-        first_end = End(Spot(), 0) if start is None else End(Spot.of(start.y), start.x)
-        last_end = whole_entry(log, Spot(last))[1] if end is None and last >= 0 else None
-        if end is not None:
-            last_end = End(Spot.of(end.y), end.x)
-        text = copied_from(log, first_end, last_end) if last_end is not None else ""
+        text = copied_selection(self._log, selection)
         return (text, "\n") if text else None
 
     @property
@@ -279,13 +271,33 @@ class TranscriptView(ScrollView, can_focus=True):
         self._behind = False
         if not self._following:
             self._below += max(self._log.total - before, 0)
-        self._place()
+        if self._sought is None:
+            self._place()
+        else:
+            self._seek(self._sought)
         if changed is not None:
             y = max(self._log.line_of(changed) - self._top, 0)
             # Below the text it is blank, before and after.
             end = min(max(before, self._log.total) - self._top, self.size.height)
             if y < end:
                 self.refresh(Region(0, y, self.size.width, end - y))
+
+    def _seek(self, key: str) -> None:
+        """Go to an entry, else to the end."""
+        self._sought = None
+        if not key or not self._log.look_for(key):
+            self.follow()
+            return
+        self._following, self._below = False, 0
+        self._place()
+        if self._top >= self.max_scroll_y:
+            self._stay()
+        self.refresh()
+
+    def _stay(self) -> None:
+        """Show the end, and what comes there."""
+        self._following, self._below = True, 0
+        self._place()
 
     def _go(self, line: int) -> None:
         """Bring a line to the window's top, as the person wants it."""
@@ -299,7 +311,7 @@ class TranscriptView(ScrollView, can_focus=True):
             log.look_at(line)
         self._place()
         if self._top >= self.max_scroll_y:
-            self.follow()
+            self._stay()
 
     def _place(self, *, seen: bool = False) -> None:
         """Draw the window's lines and set extent and position of the scrolling by what they turned out to be.
@@ -329,39 +341,7 @@ class TranscriptView(ScrollView, can_focus=True):
         if (self._following, self._below) != self._told:
             self._told = self._following, self._below
             self.post_message(self.FollowChanged(self, following=self._following, below=self._below))
-        self._ahead = self._log.ahead(height)
-        self._stirred = True
-        if self._pause is None:
-            self._pause = self.set_timer(PAUSE_SECONDS, self._slice)
-
-    def _slice(self) -> None:
-        """Draw ahead for a moment, unless something else was just to do."""
-        self._pause = None
-        if self._asleep or self._ahead is None:
-            return
-        ends = time.perf_counter() + SLICE_SECONDS
-        ahead, drew, stirred = self._ahead, False, self._stirred
-        self._stirred = False
-        while not stirred and time.perf_counter() < ends:
-            step = next(ahead, None)
-            if step is None:
-                ahead = None
-                break
-            drew = drew or step
-        if drew:
-            self._place(seen=True)
-            self._stirred = False
-        self._ahead = ahead
-        if ahead is None:
-            self._rest()
-        elif self._pause is None:
-            self._pause = self.set_timer(PAUSE_SECONDS, self._slice)
-
-    def _rest(self) -> None:
-        self._ahead = None
-        if self._pause is not None:
-            self._pause.stop()
-            self._pause = None
+        self._ahead.begin(self._log.ahead(height))
 
     def _fold(self, entries: list[int], *, opened: bool) -> None:
         """Open or fold entries. What is seen stays, also at the end, unless what was opened is still being written."""
@@ -383,6 +363,8 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def _strip(self, spot: Spot, width: int, selected: tuple[int, int] | None) -> Strip:
         part = self._log.parts(spot.entry)[spot.part]
+        if self._log.is_marked(spot):
+            return self._painter.strip(self._log.lines(spot.entry, spot.part)[spot.line], width, under="chosen")
         kept = self._strips.get((part, spot.line)) if selected is None else None
         if kept is not None:
             self._strips.move_to_end((part, spot.line))

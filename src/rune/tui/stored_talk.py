@@ -1,0 +1,44 @@
+"""A stored conversation as a talk shows it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rune.errors import NotFoundError
+from rune.records.messages import ConversationMessageRecord
+from rune.surface.rows import ContextUse, ConversationRow
+from rune.surface.views import Views
+from rune.tui.transcript_state import Transcript, restored
+
+
+class StoredTalk(NamedTuple):
+    """What is stored of a conversation. `context` is how full its window was, None where that is not known."""
+
+    row: ConversationRow
+    transcript: Transcript
+    context: ContextUse | None
+
+
+async def read_stored(views: Views, conversation_id: str) -> StoredTalk:
+    """Read a conversation. Raises NotFoundError, StorageError."""
+    messages = await views.transcript(conversation_id)
+    row = await views.conversation(conversation_id)
+    transcript = restored(messages, await views.ends(conversation_id))
+    return StoredTalk(row, transcript, await _context_use(views, row, messages))
+
+
+async def _context_use(
+    views: Views, row: ConversationRow, messages: Sequence[ConversationMessageRecord]
+) -> ContextUse | None:
+    """Return how full the newest prompt was: of a fork in which nothing was said yet, its parent's, as long as that
+    has nothing behind what they share.
+    """
+    use, parent = await views.context_use(row.id), row.forked_from
+    while use is None and parent is not None and messages:
+        try:
+            said = await views.transcript(parent)
+            if not said or said[-1].id != messages[-1].id:
+                return None
+            use, parent = await views.context_use(parent), (await views.conversation(parent)).forked_from
+        except NotFoundError:  # it was erased
+            return None
+    return use
