@@ -76,10 +76,11 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "private-key",
         ("private key",),
+        # Not possessive: before Python 3.11.5 a possessive group with alternatives matched nothing here.
         re.compile(
             r"(?P<secret>-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-            r"(?:(?:[^-]|-(?!----))*+-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-            r"|(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{40,})++))"
+            r"(?:(?:[^-]|-(?!----))*-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+            r"|(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{40,})+))"
         ),
     ),
     Shape(
@@ -173,7 +174,7 @@ SHAPES: tuple[Shape, ...] = (
         ("password", "passwd", "passphrase", "pwd", "secret", "token", "key", "credential"),
         re.compile(
             r"(?<!\[)(?:pass(?:word|wd|phrase)|pwd|secret|token|credential|(?:api|access|private)[_-]?key)"
-            r"[a-z0-9_-]{0,40}+(?:[\"'`]\]?)?+[ \t]{0,8}+(?:=>|:=|==?|:)[ \t]{0,8}+"
+            r"[a-z0-9_-]{0,40}+(?:[\"'`]\]?)?[ \t]{0,8}+(?:=>|:=|==?|:)[ \t]{0,8}+"
             r"(?P<quote>[\"'`])?(?P<secret>(?(quote)[^\"'`\s]|[^\s\"'`<>\[\]{}(),;&|]){8,})",
             _IN_ANY_CASE,
         ),
