@@ -28,6 +28,7 @@ _PAGES_TO_CHECKPOINT = 4000
 _CACHE_KIB = 8000
 # Views of a version, what SQLite keeps beside them, and the lock under which they are made.
 _VERSIONED = re.compile(r"views-([0-9]{1,9})\.(?:db(|-wal|-shm|-journal)|lock)")
+_ATTEMPTS = 10
 _HINT = "The journal itself is not affected. If it stays so, move that file away: Rune makes it anew."
 # The file is not what Rune made, and nothing is lost: throw it away, rebuild. A mistake in our own SQL
 # looks the same; making the file anew once does no harm then.
@@ -142,15 +143,17 @@ class ViewsFile:
             return mine
         if self._closed:
             raise StorageUnavailableError(f"{self.path} was closed")
-        with self._creating():
-            self._let_go_of_mine()
-            connection = self._attach()
-            inode = self._inode()
-            self._logged = None if inode is None else (inode, self._inode("-wal"))
-        if inode is None:
-            raise StorageUnavailableError(f"{self.path} vanished while it was opened")
-        self._local.mine = OpenViews(connection, connection.pragma("application_id"), inode)
-        return self._local.mine
+        for _ in range(_ATTEMPTS):
+            with self._creating():
+                self._let_go_of_mine()
+                connection = self._attach()
+                inode = self._inode()
+                if inode is not None:
+                    self._logged = inode, self._inode("-wal")
+                    self._local.mine = OpenViews(connection, connection.pragma("application_id"), inode)
+                    return self._local.mine
+                self._let_go(connection)  # somebody removed it in this very moment: once more
+        raise StorageUnavailableError(f"{self.path} vanishes whenever it is opened", hint="Look who removes it.")
 
     def birth(self) -> int | None:
         """Return the birth of the file that this thread has open; None when it has none open."""
