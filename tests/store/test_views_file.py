@@ -1,5 +1,7 @@
 """The file of the views: deleted, replaced or damaged, it is made anew."""
 
+import contextlib
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from rune.records.events import SessionEnded
 from rune.store.projections import ProjectionEngine
 from rune.store.tasks import TaskViews
 from rune.store.view_pass import Pass
+from rune.store.views_file import ViewsFile
 from tests.store.spine import (
     STORY,
     Reports,
@@ -223,3 +226,26 @@ async def test_only_the_owner_may_read_the_views(views: Path) -> None:
     engine.catch_up()
     assert {path.stat().st_mode & 0o777 for path in views.parent.iterdir()} == {0o600}
     engine.close()
+
+
+def test_a_file_that_somebody_removes_while_it_is_opened_is_opened_once_more(tmp_path: Path) -> None:
+    path, over = tmp_path / "views-1.db", threading.Event()
+
+    def remove() -> None:
+        left = 5  # fewer than the attempts there are
+        while left and not over.is_set():
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+                left -= 1
+
+    for _ in range(20):
+        over.clear()
+        remover = threading.Thread(target=remove)
+        remover.start()
+        file = ViewsFile(path, "CREATE TABLE one (number INTEGER);", lambda _: None)
+        try:
+            file.opened()
+        finally:
+            over.set()
+            remover.join()
+            file.close()

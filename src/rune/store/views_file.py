@@ -146,13 +146,18 @@ class ViewsFile:
         for _ in range(_ATTEMPTS):
             with self._creating():
                 self._let_go_of_mine()
-                connection = self._attach()
+                try:
+                    connection = self._attach()
+                except (apsw.Error, StorageUnavailableError):
+                    if self._inode() is not None:
+                        raise
+                    continue  # somebody removed it in this very moment: once more
                 inode = self._inode()
                 if inode is not None:
                     self._logged = inode, self._inode("-wal")
                     self._local.mine = OpenViews(connection, connection.pragma("application_id"), inode)
                     return self._local.mine
-                self._let_go(connection)  # somebody removed it in this very moment: once more
+                self._let_go(connection)
         raise StorageUnavailableError(f"{self.path} vanishes whenever it is opened", hint="Look who removes it.")
 
     def birth(self) -> int | None:
