@@ -51,6 +51,32 @@ class Speaker:
         return " ".join(said) + "."
 
 
+def usual_messages() -> Iterator[Event]:
+    """Give user messages of one conversation without end, each of the same usual length."""
+    conversation, task, turn = (_IDS.new_id(kind) for kind in ("cnv", "tsk", "trn"))
+    for pseq in itertools.count(1):
+        body = ConversationMessageRecord(
+            id=_IDS.new_id("msg"),
+            ts=MOMENT,
+            role="user",
+            content="Name three rivers and say of each where it rises and into what it flows. " * 4,
+            conversation_id=conversation,
+            task_id=task,
+            turn_id=turn,
+            token_estimate=80,
+            provenance="owner",
+        )
+        yield Event(
+            event_id=_IDS.new_id("evt"),
+            event_type="user.message",
+            partition_key=conversation,
+            actor_id="owner",
+            timestamp=MOMENT,
+            body=body,
+            pseq=pseq,
+        )
+
+
 def conversation_events(
     messages: int, speaker: Speaker, *, folder: str = "/home/project", words: tuple[int, int] = (25, 120)
 ) -> Iterator[Event]:

@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from _journal import usual_messages
 from _measure import BATCHES, Bar, Figures, figures, fingerprint, report, wants_json
 
 from rune.host.clock import SystemClock
 from rune.host.ids import UlidSource
 from rune.records.events import Event
-from rune.records.messages import ConversationMessageRecord
 from rune.store.codec import CHAIN_START, Place, prepare, seal
 from rune.store.durable_store import DurableEventStore
 from rune.store.evidence_store import EvidenceStore
@@ -33,37 +33,11 @@ PART_OF_ONE = 1 / 8
 
 CLOCK = SystemClock()
 IDS = UlidSource(CLOCK)
-CONVERSATION = IDS.new_id("cnv")
-MOMENT = "2026-11-30T14:00:00.123Z"
-
-
-def _event(pseq: int) -> Event:
-    """Return a user message of a usual length."""
-    body = ConversationMessageRecord(
-        id=IDS.new_id("msg"),
-        ts=MOMENT,
-        role="user",
-        content="Name three rivers and say of each where it rises and into what it flows. " * 4,
-        conversation_id=CONVERSATION,
-        task_id=IDS.new_id("tsk"),
-        turn_id=IDS.new_id("trn"),
-        token_estimate=80,
-        provenance="owner",
-    )
-    return Event(
-        event_id=IDS.new_id("evt"),
-        event_type="user.message",
-        partition_key=CONVERSATION,
-        actor_id="owner",
-        timestamp=MOMENT,
-        body=body,
-        pseq=pseq,
-    )
 
 
 def _line() -> bytes:
     place = Place(writer="w000", seq=1, hlc=CLOCK.now_ms(), more=0, prev=CHAIN_START, device_id=IDS.new_id("dev"))
-    return seal(prepare(_event(1)), place).line
+    return seal(prepare(next(usual_messages())), place).line
 
 
 def _bare(descriptor: int, line: bytes) -> float:
@@ -73,16 +47,16 @@ def _bare(descriptor: int, line: bytes) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-async def _alone(store: DurableEventStore, pseqs: Iterator[int]) -> float:
-    event = _event(next(pseqs))
+async def _alone(store: DurableEventStore, said: Iterator[Event]) -> float:
+    event = next(said)
     began = time.perf_counter()
     await store.append(event)
     return (time.perf_counter() - began) * 1000
 
 
-async def _together(store: DurableEventStore, pseqs: Iterator[int]) -> float:
+async def _together(store: DurableEventStore, said: Iterator[Event]) -> float:
     """Return the milliseconds an event of PRODUCERS that append at once, EACH one after the other."""
-    events = [[_event(next(pseqs)) for _ in range(EACH)] for _ in range(PRODUCERS)]
+    events = [[next(said) for _ in range(EACH)] for _ in range(PRODUCERS)]
 
     async def produce(mine: list[Event]) -> None:
         for event in mine:
@@ -104,15 +78,15 @@ async def _measure(folder: Path) -> tuple[list[list[float]], list[list[float]], 
         evidence=EvidenceStore(folder / "evidence", CLOCK),
     )
     descriptor = os.open(folder / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    line, pseqs = _line(), iter(range(1, sys.maxsize))
+    line, said = _line(), usual_messages()
     bare, durable, together = list[list[float]](), list[list[float]](), list[float]()
     for _ in range(BATCHES):
         bare.append([])
         durable.append([])
         for _ in range(RUNS):
             bare[-1].append(await asyncio.to_thread(_bare, descriptor, line))
-            durable[-1].append(await _alone(store, pseqs))
-        together.append(await _together(store, pseqs))
+            durable[-1].append(await _alone(store, said))
+        together.append(await _together(store, said))
     os.close(descriptor)
     await store.close()
     return bare, durable, together

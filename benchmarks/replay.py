@@ -15,19 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import msgspec
-from _journal import a_home, store_of
+from _journal import a_home, store_of, usual_messages
 from _measure import Bar, best_ratio, figures, fingerprint, paired, report, wants_json
 
-from rune.host.clock import SystemClock
-from rune.host.ids import UlidSource
 from rune.host.paths import resolve_home
 from rune.records.envelope import EventEnvelope
-from rune.records.events import Event
-from rune.records.messages import ConversationMessageRecord
 from rune.store.event_store import Offset
 
 EVENTS = 100_000
@@ -39,35 +35,7 @@ QUIET_MS = 300
 CHECKPOINT_MS = 10
 GROWTH_MB = 4.0
 
-IDS = UlidSource(SystemClock())
-MOMENT = "2026-11-30T14:00:00.123Z"
 DECODE = msgspec.json.Decoder(EventEnvelope).decode
-
-
-def _messages(count: int) -> Iterator[Event]:
-    """Give user messages of a usual length."""
-    conversation, task, turn = (IDS.new_id(kind) for kind in ("cnv", "tsk", "trn"))
-    for pseq in range(1, count + 1):
-        body = ConversationMessageRecord(
-            id=IDS.new_id("msg"),
-            ts=MOMENT,
-            role="user",
-            content="Name three rivers and say of each where it rises and into what it flows. " * 4,
-            conversation_id=conversation,
-            task_id=task,
-            turn_id=turn,
-            token_estimate=80,
-            provenance="owner",
-        )
-        yield Event(
-            event_id=IDS.new_id("evt"),
-            event_type="user.message",
-            partition_key=conversation,
-            actor_id="owner",
-            timestamp=MOMENT,
-            body=body,
-            pseq=pseq,
-        )
 
 
 def _bare(folder: Path) -> float:
@@ -141,14 +109,14 @@ def main() -> int:
     as_json = wants_json(__doc__ or "")
     with tempfile.TemporaryDirectory(prefix="rune-bench-") as folder:
         root = Path(folder) / "home"
-        home = asyncio.run(a_home(root, _messages(EVENTS)))
+        home = asyncio.run(a_home(root, islice(usual_messages(), EVENTS)))
         batches = paired(lambda: _bare(home.journal), lambda: _replay(root, EVENTS), runs=2)
         place = _place(root, EVENTS - BEHIND)
         behind = [_from_checkpoint(root, place) for _ in range(20)]
         large, count = root, EVENTS
         if asked:
             large, count = Path(folder) / "large", MILLION
-            asyncio.run(a_home(large, _messages(MILLION)))
+            asyncio.run(a_home(large, islice(usual_messages(), MILLION)))
         growth = [_growth_apart(large) for _ in range(2)]
     rows = [
         figures(f"decode + sha256, {EVENTS:,}", "ms", [low for batch in batches for low, _ in batch]),

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from rune.bootstrap.core import Core, open_core
-from rune.errors import StorageUnavailableError, UsageError
-from rune.host.files import LockedFile, lock_file
+from rune.errors import UsageError
 from rune.observability.logs import setup_logging
 from rune.observability.retention import MEGABYTE
-from rune.store.failures import refused, unavailable
+from rune.store.alone import alone
+from rune.store.failures import refused
 from rune.store.imports.arrivals import Arrival, LeftOut
 from rune.store.imports.event_lines import events_in
 from rune.store.imports.foreign_json import Mask
@@ -77,7 +77,8 @@ async def open_import(
         stack.push_async_callback(core.ledger.close)
         if core.store.refusal is not None:
             raise refused(core.store.refusal)
-        stack.enter_context(_alone(core))
+        # What several write of one file would be stored twice.
+        stack.enter_context(alone(core.home.state / "import.lock", "an import"))
         await core.ledger.start()
         try:
             await core.engine.caught_up()
@@ -85,20 +86,6 @@ async def open_import(
             core.engine.stop()  # a long rebuild goes on at the next start
             raise
         yield Import(core)
-
-
-def _alone(core: Core) -> LockedFile:
-    """Take the lock that only one import has. What several write of one file would be stored twice."""
-    try:
-        lock = lock_file(core.home.state / "import.lock")
-    except OSError as error:
-        raise unavailable(error, "cannot begin the import") from error
-    if lock is None:
-        raise StorageUnavailableError(
-            "another import into this home is running",
-            hint="Wait for its end, then run this one: what is there already is not stored again.",
-        )
-    return lock
 
 
 def _log(core: Core) -> Callable[[], None]:

@@ -11,7 +11,7 @@ from rune.store.durable_store import DurableEventStore
 from rune.store.erasures import ErasureIndex
 from rune.store.evidence_store import Evidence
 from rune.store.identity import Lookup
-from rune.store.mending.ends import check_ends
+from rune.store.slot_reader import check_ends
 
 
 def open_store(
@@ -32,8 +32,6 @@ def open_store(
     why: CorruptJournalError | StorageUnavailableError | None = refusal
     if why is None and not read_only:
         try:
-            # What is damaged in another slot is damage too: what is written now might rest on what cannot be read.
-            _check_ends(home, evidence)
             return DurableEventStore.open(
                 home.journal,
                 clock=clock,
@@ -65,16 +63,9 @@ def refuse_damaged(store: DurableEventStore, health: SubsystemHealthRegistry, wh
 def _look_for_damage(store: DurableEventStore, home: Home, evidence: Evidence) -> None:
     """Let whoever only reads know what a writer would be told."""
     try:
-        _check_ends(home, evidence)
+        check_ends(home.journal, ErasureIndex(home.journal, evidence).names)
     except (CorruptJournalError, NewerFormatError) as error:
         store.refuse(error)
-
-
-def _check_ends(home: Home, evidence: Evidence) -> None:
-    try:
-        check_ends(home.journal, ErasureIndex(home.journal, evidence).names)
-    except (CorruptJournalError, NewerFormatError):
-        raise
     except StorageError as error:
         # A segment that was just rewritten, or cannot be read: whoever comes to it says so.
         logging.getLogger(__name__).info("the journal's end was not looked at: %s", error.message)

@@ -5,11 +5,12 @@ event is a bug, not data. Names whose work has not been built yet are reserved, 
 is settled; emitting one of them is a ValueError too.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from rune.records.approvals import PendingApprovalRecord
+from rune.records.envelope import EventEnvelope
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.record import Record
 from rune.records.tasks import TaskStateRecord
@@ -370,6 +371,16 @@ def check_event(event: Event) -> None:
         raise ValueError(f"{event.event_type} belongs to a conversation, not to {event.partition_key!r}")
 
 
-def body_values(event: Event) -> dict[str, Any]:
-    """Return the body as JSON-able builtins."""
-    return msgspec.to_builtins(event.body)
+def event_of(envelope: EventEnvelope, body: Record) -> Event:
+    """Return what was sealed into an envelope, with its body: the same event, as it was before it had a place."""
+    return Event(
+        event_id=envelope.event_id,
+        event_type=envelope.event_type,
+        partition_key=envelope.partition_key,
+        actor_id=envelope.actor_id,
+        timestamp=envelope.timestamp,
+        body=body,
+        pseq=envelope.pseq,
+        parent_id=envelope.parent_id,
+        authorization=envelope.authorization,
+    )

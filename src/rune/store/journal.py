@@ -17,11 +17,9 @@ from rune.store.event_store import Offset
 from rune.store.failures import PASSING, ending, unavailable
 from rune.store.hybrid_clock import HybridClock
 from rune.store.segments import Erased, SegmentReader, Tail, segment_name
-from rune.store.slot_reader import Limit, find_tip
+from rune.store.slot_reader import CHECKED_BYTES, Limit, find_tip
 
 SEGMENT_BYTES = 64 << 20
-# What is older was verified when it was read into the views, and is again by every reader.
-_VERIFIED_ON_OPENING = 1 << 20
 _COPY_BYTES = 1 << 20
 
 Sync = Callable[[int], None]
@@ -131,7 +129,7 @@ class SlotWriter:
     def _continue(self, numbers: list[int], erased: Erased) -> Repair | None:
         number = numbers[-1]
         with SegmentReader(self._folder, self.writer, number, erased) as reader:
-            reader.enter_near_end(_VERIFIED_ON_OPENING)
+            reader.enter_near_end(CHECKED_BYTES)
             for _ in reader.events():
                 pass
             tail = reader.tail

@@ -17,7 +17,7 @@ import msgspec
 from rune.errors import CorruptJournalError, IdentityCollisionError, StorageUnavailableError, ViewsStoppedError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
-from rune.records.events import Event, check_event
+from rune.records.events import Event, check_event, event_of
 from rune.records.record import Record
 from rune.records.times import rfc3339
 from rune.store import event_index
@@ -262,17 +262,7 @@ class Ledger:
             return None
         envelope = step[1]
         same_body = envelope.payload_hash == digest(canon(event.body))
-        return Event(
-            event_id=envelope.event_id,
-            event_type=envelope.event_type,
-            partition_key=envelope.partition_key,
-            actor_id=envelope.actor_id,
-            timestamp=envelope.timestamp,
-            body=event.body if same_body else step[2],
-            pseq=envelope.pseq,
-            parent_id=envelope.parent_id,
-            authorization=envelope.authorization,
-        )
+        return event_of(envelope, event.body if same_body else step[2])
 
     async def _project(self) -> None:
         durable = tuple(self._unprojected)

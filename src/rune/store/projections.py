@@ -22,32 +22,26 @@ from rune.errors import (
     DamagedViewsError,
     JournalMovedError,
     NewerFormatError,
-    NotFoundError,
     StorageError,
     StorageUnavailableError,
     ViewsStoppedError,
 )
 from rune.records.envelope import EventEnvelope
-from rune.records.record import Record
 from rune.store import event_index
 from rune.store.event_index import EventIndex
 from rune.store.event_store import EventStore, Offset
+from rune.store.following import Follower, Step
 from rune.store.identity import StoredIdentity
-from rune.store.lost_bodies import BodyReader, Decode, LostBodies, found_again, lost_events
+from rune.store.lost_bodies import BodyReader, Decode, LostBodies
 from rune.store.order import Located, reading_order
-from rune.store.projection import LostBody, Projection
+from rune.store.projection import Projection
 from rune.store.rows import at_most
-from rune.store.view_cursor import CURSOR_DDL, batches, follow, read_cursor, write_cursor
-from rune.store.view_pass import CaughtUp, Meter, Progress
-from rune.store.views_file import ViewsFile, transaction, translated
+from rune.store.view_cursor import CURSOR_DDL, read_cursor
+from rune.store.view_pass import CaughtUp, Progress
+from rune.store.views_file import ViewsFile, translated
 
 T = TypeVar("T")
 Query = Callable[[apsw.Connection], T]
-Step = tuple[Offset, EventEnvelope, Record]
-
-_EVENTS_PER_TRANSACTION = 500
-# What a person lost long ago must not be looked for for ever at each start.
-_LOOKED_FOR_AGAIN = 100
 
 
 class ProjectionEngine:
@@ -73,18 +67,20 @@ class ProjectionEngine:
         on_damage: Callable[[StorageError], object] = lambda _: None,
     ) -> None:
         self._store = store
-        self._bodies = BodyReader(decode, report)
         self._projections: tuple[Projection, ...] = (EventIndex(), LostBodies(), *projections)
         self._report = report
-        self._on_progress = on_progress
-        self._on_damage = on_damage
         ddl = CURSOR_DDL + "".join(projection.ddl for projection in self._projections)
         self._file = ViewsFile(path, ddl, report)
         self._pass = threading.RLock()
-        # The birth of the file that followed the journal.
-        self._followed: int | None = None
-        # The birth of the file that the running pass goes by: it was there before anything was read for it.
-        self._following: int | None = None
+        self._follower = Follower(
+            self._file,
+            store,
+            BodyReader(decode, report),
+            self._projections,
+            on_progress=on_progress,
+            on_damage=on_damage,
+            go_on=self._go_on_or_stop,
+        )
         self._queue = threading.Lock()
         self._queued: Future[CaughtUp | Exception] | None = None
         # The birth of a file that was made anew and did not work either.
@@ -92,8 +88,8 @@ class ProjectionEngine:
         self._stopping = False
         self._closed = False
         # Two threads: a read never waits for a pass, nor a pass for a long read.
-        self._follower = ThreadPoolExecutor(1, thread_name_prefix="rune-views-write")
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="rune-views-read")
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="rune-views-write")
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="rune-views-read")
 
     def catch_up(self, progress: Progress | None = None) -> CaughtUp:
         """Apply what the journal has and the views lack. `progress` is told how far the pass is, in
@@ -103,7 +99,7 @@ class ProjectionEngine:
         ViewsStoppedError after `stop`.
         """
         with self._pass:
-            return self._mended(lambda: self._follow(progress))
+            return self._mended(lambda: self._follower.follow(progress))
 
     def rebuild(self, progress: Progress | None = None) -> CaughtUp:
         """Throw the file away and apply the whole journal again. Raises as `catch_up`."""
@@ -151,7 +147,7 @@ class ProjectionEngine:
         self._check_open()
         with self._queue:
             if self._queued is None:
-                self._queued = self._follower.submit(self._next_pass)
+                self._queued = self._writing.submit(self._next_pass)
             queued = self._queued
         done = await asyncio.shield(asyncio.wrap_future(queued))
         if isinstance(done, Exception):
@@ -161,7 +157,7 @@ class ProjectionEngine:
     async def run(self, work: Callable[[], T]) -> T:
         """Do something that reads views or journal in a thread."""
         self._check_open()
-        return await asyncio.get_running_loop().run_in_executor(self._reader, work)
+        return await asyncio.get_running_loop().run_in_executor(self._reading, work)
 
     def find(self, event_id: str) -> Step | None:
         """Read one event back from the journal; None when the views know none of that id."""
@@ -171,7 +167,7 @@ class ProjectionEngine:
 
         def search() -> Step | None:
             place, cursor = self.read(locate)
-            return None if place is None else self._step_at(event_id, place, cursor)
+            return None if place is None else self._follower.step_at(event_id, place, cursor)
 
         return self._with_places(search)
 
@@ -216,8 +212,8 @@ class ProjectionEngine:
     def close(self) -> None:
         """Call off a pass that runs, finish reading and close the file; may be called twice."""
         self._closed = True
-        self._follower.shutdown()
-        self._reader.shutdown()
+        self._writing.shutdown()
+        self._reading.shutdown()
         self._file.close()
 
     def _check_open(self) -> None:
@@ -227,7 +223,7 @@ class ProjectionEngine:
     def _followed_connection(self) -> apsw.Connection:
         views = self._file.opened()
         # Another process may have made the file anew meanwhile: what was followed must be what is read.
-        while views.birth != self._followed:
+        while views.birth != self._follower.followed:
             try:
                 self.catch_up()
             except ViewsStoppedError:
@@ -235,7 +231,10 @@ class ProjectionEngine:
             except (CorruptJournalError, StorageUnavailableError) as error:
                 self._report(error)
                 views = self._file.opened()
-                if isinstance(error, (CorruptJournalError, NewerFormatError)) and views.birth != self._followed:
+                if (
+                    isinstance(error, (CorruptJournalError, NewerFormatError))
+                    and views.birth != self._follower.followed
+                ):
                     continue  # made anew by another process meanwhile: it may hold no more than a beginning
                 return views.connection
             views = self._file.opened()
@@ -296,104 +295,3 @@ class ProjectionEngine:
             raise ViewsStoppedError(
                 "bringing the views up to date was stopped", hint="Nothing is lost: the next start goes on from there."
             )
-
-    def _follow(self, progress: Progress | None) -> CaughtUp:
-        try:
-            return self._follow_to_the_end(progress)
-        except (CorruptJournalError, NewerFormatError) as error:
-            # What lies before the damage is in the views now and stays readable: in the file that was followed, which
-            # may not be the one that is there by now.
-            self._followed = self._following
-            self._on_damage(error)
-            raise
-
-    def _follow_to_the_end(self, progress: Progress | None) -> CaughtUp:
-        views = self._file.opened()
-        self._following = views.birth
-        start = read_cursor(views.connection)
-        # Views may have read a line of another process that a power cut or a failed sync then took from
-        # the journal: the last event of each slot is read once more.
-        last = event_index.last_events(views.connection, start)
-        meter = Meter(
-            self._store, start, progress or self._on_progress, 0 if progress is not None else _EVENTS_PER_TRANSACTION
-        )
-        again = self._follow_from(follow(self._store, start, last), meter)
-        before = 0
-        # Until the file that is there is the one that was followed: it may have been deleted and made anew meanwhile,
-        # and hold no more than a beginning.
-        while (there := self._file.opened()).birth != views.birth or again:
-            now = read_cursor(there.connection)
-            if there.birth == views.birth and meter.applied == before and now == start:
-                raise StorageError("the journal has a gap: its events cannot be applied in order")
-            views, start, before = there, now, meter.applied
-            self._following = views.birth
-            again = self._follow_from(self._store.read(start, seen=start), meter)
-        views = there
-        if views.birth != self._followed:
-            self._look_again(views.connection)
-            self._file.remove_older()
-        self._followed = views.birth
-        return CaughtUp(applied=meter.applied, forks=event_index.unreported_forks(views.connection))
-
-    def _follow_from(self, events: Iterator[Located], meter: Meter) -> bool:
-        """Apply these; True when the views moved meanwhile: start again from where they are."""
-        for batch in batches(events, _EVENTS_PER_TRANSACTION):
-            # Bodies may come from evidence files: read them before the write lock is held.
-            steps: list[Step] = []
-            for offset, envelope in batch:
-                self._go_on_or_stop()
-                steps.append((offset, envelope, self._bodies.read(envelope)))
-            count, fits = self._apply(steps)
-            meter.add(count)
-            if not fits:
-                return True
-        return False
-
-    def _step_at(self, event_id: str, place: event_index.Place, cursor: dict[str, Offset]) -> Step:
-        after = event_index.cursor_with(cursor, place.offset.writer, place.before)
-        for offset, envelope in self._store.read(after, seen=cursor):
-            if envelope.event_id == event_id:
-                return offset, envelope, self._bodies.read(envelope)
-        raise NotFoundError(f"event {event_id} is in the views and not in the journal", hint="Run `rune doctor`.")
-
-    def _look_again(self, connection: apsw.Connection) -> None:
-        """Take in what was lost when it was due and is back: a folder that was not mounted, a restored file."""
-        cursor = read_cursor(connection)
-        places = [
-            (event_id, place)
-            for event_id in lost_events(connection, _LOOKED_FOR_AGAIN)
-            if (place := event_index.place_of(connection, event_id)) is not None
-        ]
-        steps = [self._step_at(event_id, place, cursor) for event_id, place in places]
-        found = [step for step in steps if not isinstance(step[2], LostBody)]
-        if not found:
-            return
-        with transaction(connection):
-            for offset, envelope, body in found:
-                for projection in self._projections:
-                    projection.apply(connection, offset, envelope, body)
-                found_again(connection, envelope.event_id)
-
-    def _apply(self, steps: Sequence[Step]) -> tuple[int, bool]:
-        """Apply a batch in one transaction; False when its events do not go on from where the views are, or these
-        are not those that the pass goes by: they may have been thrown away because of what was read, as erasing does.
-        """
-        connection, there, _ = self._file.opened()
-        if there != self._following:
-            return 0, False
-        applied, fits = 0, True
-        with transaction(connection):
-            cursor = read_cursor(connection)
-            for offset, envelope, body in steps:
-                last = cursor[offset.writer].seq if offset.writer in cursor else 0
-                if offset.seq <= last:
-                    continue  # another process was faster
-                if offset.seq != last + 1:
-                    fits = False
-                    break
-                for projection in self._projections:
-                    projection.apply(connection, offset, envelope, body)
-                cursor[offset.writer] = offset
-                applied += 1
-            write_cursor(connection, cursor)
-        return applied, fits

@@ -9,13 +9,13 @@ from itertools import islice
 from typing import Final
 
 import apsw
-import msgspec
 
 from rune.errors import DamagedViewsError
 from rune.records.envelope import EventEnvelope
-from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord, Role
+from rune.records.messages import ConversationMessageRecord, ConversationRecord, Role
 from rune.records.record import Record
 from rune.store.event_store import Offset
+from rune.store.hits import MessageHit
 from rune.store.lineage import EVERYTHING, lineage
 from rune.store.rows import at_most, read_record
 from rune.text.folding import apart
@@ -71,28 +71,6 @@ JOIN messages ON messages.id = searchable.message_id
 JOIN conversations ON conversations.id = searchable.conversation_id
 WHERE searchable.place = ?
 """
-
-
-class MessageHit(msgspec.Struct, frozen=True, kw_only=True):
-    """A message in which everything that was looked for stands, and what is known of its conversation.
-
-    `snippet` is one line of at most 160 characters around the first match, as it was said: foreign text; `marks` are
-    the spans of characters in it that match, in order. `title` is today's. `forked_from` and `hidden` speak of the
-    conversation; `more` stands at the last one of it where only some of each were wanted: how many others were ranked.
-    """
-
-    conversation_id: str
-    message_id: str
-    ts: str
-    role: Role
-    title: str
-    folder: str
-    channel: Channel
-    snippet: str
-    marks: tuple[tuple[int, int], ...]
-    forked_from: str | None = None
-    hidden: bool = False
-    more: int = 0
 
 
 class SearchViews:

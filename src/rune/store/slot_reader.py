@@ -9,6 +9,9 @@ from rune.store.event_store import Offset
 from rune.store.order import Located
 from rune.store.segments import Erased, SegmentReader, list_segments, segment_name
 
+# As much of a slot's end is verified on opening; what is older was verified when the views took it in, and is again by
+# every reader.
+CHECKED_BYTES = 1 << 20
 _NEAR_END = 64 << 10
 
 
@@ -85,11 +88,42 @@ def slot_events(
 
 def find_tip(folder: Path, writer: str, numbers: list[int], erased: Erased) -> Tip | None:
     """Return the last event of a slot without reading all of it; None when it has none. Raises as `slot_events`."""
+    return _tip(folder, writer, numbers, erased, window=_NEAR_END, goes_on=lambda _: False)
+
+
+def check_end(folder: Path, writer: str, numbers: list[int], erased: Erased) -> Tip | None:
+    """Do the same with another process's slot, and verify its last CHECKED_BYTES: some milliseconds.
+
+    Raises CorruptJournalError for damage there that is no torn tail.
+    """
+    return _tip(folder, writer, numbers, erased, window=CHECKED_BYTES, goes_on=_was_rewritten)
+
+
+def check_ends(folder: Path, erased: Erased) -> None:
+    """Look at the ends of all slots, for whoever only reads: who writes is told the same on opening. Raises as
+    `check_end`, and what else reading raises. Blocks.
+    """
+    for writer, numbers in list_segments(folder).items():
+        check_end(folder, writer, numbers, erased)
+
+
+def _tip(
+    folder: Path,
+    writer: str,
+    numbers: list[int],
+    erased: Erased,
+    *,
+    window: int,
+    goes_on: Callable[[SegmentReader], bool],
+) -> Tip | None:
     for number in reversed(numbers):
         with SegmentReader(folder, writer, number, erased) as reader:
-            reader.enter_near_end(_NEAR_END)
-            for _ in reader.events():
-                pass
+            reader.enter_near_end(window)
+            read = True
+            while read:
+                for _ in reader.events():
+                    pass
+                read = goes_on(reader)
             if reader.seq:
                 return Tip(Offset(writer, reader.seq, number, reader.position), reader.hlc, reader.chain)
     return None

@@ -1,6 +1,7 @@
 """What `rune doctor` says about what happened: the journal, the bodies kept beside it, what was begun and not ended."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -168,28 +169,34 @@ def clock(state: JournalState, now_ms: int) -> Finding:
 
 def views(state: ViewsState, path: Path, journal_state: JournalState, older: Mapping[str, int]) -> Finding:
     """Say whether the views can be used and have come as far as the journal; `older` are files of earlier schemas."""
-    lines = [f"{name}: of another Rune, {size_text(size)}; it may be removed" for name, size in sorted(older.items())]
-    library = f"SQLite {state.sqlite}{'' if state.fts5 else ' WITHOUT full-text search'}"
-    counts = {"bytes": state.bytes, "behind": 0}
-    if not state.fts5:
-        mend = 'Install apsw from its wheels: pip install --force-reinstall "apsw"'
-        return Finding(name="views", state="broken", detail=library, mend=mend, lines=tuple(lines), counts=counts)
-    if not state.there:
-        detail = f"not made yet; the next start makes them from the journal ({library})"
-        return Finding(name="views", state="ok", detail=detail, lines=tuple(lines), counts=counts)
-    if state.problem:
-        mend = f"Nothing is lost: the next start makes them anew from the journal, and {_MEND} does so now."
-        detail = f"{path.name} cannot be used: {state.problem}"
-        return Finding(name="views", state="warning", detail=detail, mend=mend, lines=tuple(lines), counts=counts)
+    lines = tuple(
+        f"{name}: of another Rune, {size_text(size)}; it may be removed" for name, size in sorted(older.items())
+    )
     behind, ahead = _distance(state.cursor, journal_state)
-    counts["behind"] = behind
-    detail = f"{path.name}, {size_text(state.bytes)}, {library}; "
+    compared = state.there and not (state.problem or state.log_unread)
+    counts = {"bytes": state.bytes, "behind": behind if compared else 0}
+    found = partial(Finding, name="views", lines=lines, counts=counts)
+    library = f"SQLite {state.sqlite}{'' if state.fts5 else ' WITHOUT full-text search'}"
+    if not state.fts5:
+        return found(
+            state="broken", detail=library, mend='Install apsw from its wheels: pip install --force-reinstall "apsw"'
+        )
+    if not state.there:
+        return found(state="ok", detail=f"not made yet; the next start makes them from the journal ({library})")
+    anew = f"Nothing is lost: the next start makes them anew from the journal, and {_MEND} does so now."
+    if state.problem:
+        return found(state="warning", detail=f"{path.name} cannot be used: {state.problem}", mend=anew)
+    known = f"{path.name}, {size_text(state.bytes)}, {library}; "
+    if state.log_unread:
+        return found(
+            state="ok", detail=f"{known}how far they have come stands in a log that only a writable disk shows"
+        )
     if ahead:
-        mend = f"Nothing is lost: the next start makes them anew from the journal, and {_MEND} does so now."
-        detail += f"they hold {counted(ahead, 'event')} that the journal lacks"
-        return Finding(name="views", state="warning", detail=detail, mend=mend, lines=tuple(lines), counts=counts)
-    detail += f"{counted(behind, 'event')} behind, taken in at the next start" if behind else "in step with the journal"
-    return Finding(name="views", state="ok", detail=detail, lines=tuple(lines), counts=counts)
+        return found(
+            state="warning", detail=f"{known}they hold {counted(ahead, 'event')} that the journal lacks", mend=anew
+        )
+    step = f"{counted(behind, 'event')} behind, taken in at the next start" if behind else "in step with the journal"
+    return found(state="ok", detail=known + step)
 
 
 def _distance(cursor: Mapping[str, Offset], state: JournalState) -> tuple[int, int]:

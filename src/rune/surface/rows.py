@@ -1,13 +1,17 @@
-"""What screens list and show, as plain values: nothing of the store or of a model's transport in them."""
+"""What screens list and show, as plain values: nothing of the store or of a model's transport in them, but for a
+search's hit, which is plain as it is.
+"""
 
 from typing import Literal
 
 import msgspec
 
-from rune.records.messages import Channel, Role
+from rune.records.messages import Channel
 from rune.records.turns import StopReason
+from rune.store.hits import MessageHit
 
 Level = Literal["green", "yellow", "orange", "red"]
+FoundMessage = MessageHit
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,27 +62,6 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     forked_from: str | None = None
     hidden: bool = False
-
-
-class FoundMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that a search found. `snippet` is one line around the first match (foreign text); `marks` are the
-    matches in it, each its first character and the one behind its last. `ts` is RFC 3339. `hidden`: its conversation
-    is not listed unless asked for; `forked_from`: what that was branched off. `more` at the last one of a conversation:
-    how many others of it were found and are not given.
-    """
-
-    conversation_id: str
-    message_id: str
-    ts: str
-    role: Role
-    title: str
-    folder: str
-    channel: Channel
-    snippet: str
-    marks: tuple[tuple[int, int], ...]
-    forked_from: str | None = None
-    hidden: bool = False
-    more: int = 0
 
 
 class ContextUse(msgspec.Struct, frozen=True, kw_only=True):

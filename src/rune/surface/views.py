@@ -170,23 +170,7 @@ class Views:
         hits = await self._conversations.search(text, folder=folder, limit=limit, of_each=of_each)
         if not hits:
             await self._refuse_what_is_gone()
-        return [
-            FoundMessage(
-                conversation_id=hit.conversation_id,
-                message_id=hit.message_id,
-                ts=hit.ts,
-                role=hit.role,
-                title=hit.title,
-                folder=hit.folder,
-                channel=hit.channel,
-                snippet=hit.snippet,
-                marks=hit.marks,
-                forked_from=hit.forked_from,
-                hidden=hit.hidden,
-                more=hit.more,
-            )
-            for hit in hits
-        ]
+        return hits
 
     async def _refuse_what_is_gone(self) -> None:
         """Raise StorageUnavailableError where the journal went away under this process: views made anew are empty."""

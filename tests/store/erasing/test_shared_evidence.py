@@ -122,7 +122,7 @@ def test_one_erasure_at_a_time(home: Path) -> None:
     tell(home, mine, other)
     with (
         an_eraser(home).prepared([mine.id]),
-        pytest.raises(StorageUnavailableError, match="another erasure"),
+        pytest.raises(StorageUnavailableError, match="an erasure is running"),
         an_eraser(home).prepared([other.id]),
     ):
         pytest.fail("two at once")

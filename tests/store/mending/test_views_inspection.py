@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rune.store.event_store import EventStore
 from rune.store.mending.views_inspection import inspect_views
+from tests.small_disk import small_disk
 from tests.store.mending.test_journal_inspection import content
 from tests.store.spine import a_store_with_a_story, open_views
 
@@ -70,3 +72,27 @@ async def test_damage_inside_is_found(views: Path, place: int, what: bytes) -> N
     engine.close()
     scribble(views, place, what)
     assert inspect_views(views).problem
+
+
+async def test_a_log_that_cannot_be_read_is_told_and_is_no_damage(tmp_path: Path) -> None:
+    store = await a_store_with_a_story()
+    with small_disk(tmp_path / "disk") as disk:
+        views = leave_as_a_kill_does(disk.path / "views-1.db", store)
+        assert not inspect_views(views).log_unread
+        leave_as_a_kill_does(views, store)
+        disk.make_read_only()
+        state = inspect_views(views)
+        assert (state.there, state.log_unread, state.problem) == (True, True, "")
+
+
+def leave_as_a_kill_does(views: Path, store: EventStore) -> Path:
+    """Make views of which all is still in their log."""
+    views.unlink(missing_ok=True)
+    log = Path(f"{views}-wal")
+    with contextlib.closing(open_views(views, store)) as engine:
+        engine.catch_up()
+        parts = views.read_bytes(), log.read_bytes()
+    for path, content_ in zip((views, log), parts, strict=True):
+        path.write_bytes(content_)
+    Path(f"{views}-shm").unlink(missing_ok=True)
+    return views

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from rune.errors import SlotHeldError, StorageUnavailableError
+from rune.errors import SlotHeldError
 from rune.host.clock import Clock
 from rune.host.files import LockedFile, lock_file, replace_file, sync_folder
 from rune.host.ids import IdSource
@@ -22,6 +22,7 @@ from rune.host.small_files import locked, read_bounded
 from rune.records.events import BodyErased, Event, JournalRepaired
 from rune.records.record import Record
 from rune.records.times import rfc3339
+from rune.store.alone import alone
 from rune.store.codec import BlobReader, decode_body
 from rune.store.durable_store import DurableEventStore
 from rune.store.erasing.aim import TASKS, TITLED, Aim, resolve
@@ -125,7 +126,7 @@ class Eraser:
         """
         with ExitStack() as stack:
             # First of all: what one erasure notes and forgets must not be another's.
-            stack.enter_context(self._alone())
+            stack.enter_context(alone(self._journal / LOCK, "an erasure"))
             plan = self._plan(texts)
             taken: set[str] = set()
             while True:
@@ -197,17 +198,6 @@ class Eraser:
             evidence=self._evidence,
             read_only=True,
         )
-
-    def _alone(self) -> LockedFile:
-        try:
-            lock = lock_file(self._journal / LOCK)
-        except OSError as error:
-            raise unavailable(error, "cannot begin the erasure") from error
-        if lock is None:
-            raise StorageUnavailableError(
-                "another erasure in this home is running", hint="Wait for its end, then run this one again."
-            )
-        return lock
 
     def _slot(self, writer: str) -> LockedFile:
         path = self._journal / f"{writer}.lock"

@@ -25,7 +25,7 @@ from rune.host.clock import Clock
 from rune.host.files import sync_folder
 from rune.host.ids import IdSource
 from rune.records.envelope import EventEnvelope
-from rune.records.events import Event, JournalRepaired
+from rune.records.events import Event, JournalRepaired, event_of
 from rune.records.times import rfc3339
 from rune.store.codec import ParsedLine, content_of, decode_body, prepare
 from rune.store.durable_store import DurableEventStore
@@ -220,20 +220,8 @@ class _Mending:
         """Return the event of a line; None when it cannot be written again: a body that is not in evidence or cannot
         be read there for good, a type that this version does not know.
         """
-        envelope = line.envelope
         try:
-            body = decode_body(envelope, self._evidence)
-            event = Event(
-                event_id=envelope.event_id,
-                event_type=envelope.event_type,
-                partition_key=envelope.partition_key,
-                actor_id=envelope.actor_id,
-                timestamp=envelope.timestamp,
-                body=body,
-                pseq=envelope.pseq,
-                parent_id=envelope.parent_id,
-                authorization=envelope.authorization,
-            )
+            event = event_of(line.envelope, decode_body(line.envelope, self._evidence))
             prepare(event)
         except StorageUnavailableError as error:
             if why_unreadable(error.__cause__) is None:

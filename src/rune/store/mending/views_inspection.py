@@ -12,11 +12,13 @@ from rune.store.view_cursor import read_cursor
 _PROBLEMS_NAMED: Final = 3
 # A rebuild may hold it for a moment; a doctor does not wait longer.
 _BUSY_MILLISECONDS: Final = 2_000
+_READING: Final = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOFOLLOW
 
 
 class ViewsState(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. `there`: the file is; `problem` says why it cannot be used ("": it can); `cursor` how far it
-    followed each slot; `bytes` all that it takes, with its log; `sqlite` the library's version.
+    followed each slot; `bytes` all that it takes, with its log; `sqlite` the library's version. With `log_unread` they
+    stand partly in a log that cannot be read here: they may have come further than `cursor` says.
     """
 
     there: bool
@@ -25,6 +27,7 @@ class ViewsState(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     cursor: dict[str, Offset] = {}
     bytes: int = 0
+    log_unread: bool = False
 
 
 def inspect_views(path: Path) -> ViewsState:
@@ -35,12 +38,17 @@ def inspect_views(path: Path) -> ViewsState:
         return ViewsState(there=bool(problem), sqlite=sqlite, fts5=fts5, problem=problem)
     files = [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
     size = sum(file.lstat().st_size for file in files if file.exists())
-    problem, cursor = "", dict[str, Offset]()
+    problem, cursor, log_unread = "", dict[str, Offset](), False
     try:
-        cursor, problem = _looked_into(path)
+        connection = _with_its_log(path)
+        log_unread = connection is None and _log(path).exists()
+        cursor, problem = _looked_into(connection or _alone(path))
     except (apsw.Error, UnicodeDecodeError, ValueError) as error:
-        problem = str(error) or type(error).__name__
-    return ViewsState(there=True, sqlite=sqlite, fts5=fts5, problem=problem, cursor=cursor, bytes=size)
+        # Without its log a file may be no more than a beginning: that is no damage.
+        problem = "" if log_unread else str(error) or type(error).__name__
+    return ViewsState(
+        there=True, sqlite=sqlite, fts5=fts5, problem=problem, cursor=cursor, bytes=size, log_unread=log_unread
+    )
 
 
 def _has_fts5() -> bool:
@@ -55,8 +63,7 @@ def _has_fts5() -> bool:
         connection.close()
 
 
-def _looked_into(path: Path) -> tuple[dict[str, Offset], str]:
-    connection = _connect(path)
+def _looked_into(connection: apsw.Connection) -> tuple[dict[str, Offset], str]:
     try:
         connection.set_busy_timeout(_BUSY_MILLISECONDS)
         found = [str(row[0]) for row in connection.execute(f"PRAGMA quick_check({_PROBLEMS_NAMED})")]
@@ -67,17 +74,24 @@ def _looked_into(path: Path) -> tuple[dict[str, Offset], str]:
         connection.close()
 
 
-def _connect(path: Path) -> apsw.Connection:
-    """Open it for reading only. With its log beside it somebody has it open, or had when he was killed: SQLite reads
-    both. Without one the file is all there is, and SQLite is told so: it would make an empty log otherwise.
+def _alone(path: Path) -> apsw.Connection:
+    """Open a file that is all there is to see, and tell SQLite so: it would make an empty log otherwise."""
+    return apsw.Connection(f"{path.as_uri()}?immutable=1", flags=_READING)
+
+
+def _log(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _with_its_log(path: Path) -> apsw.Connection | None:
+    """Open a file that somebody has open, or had when he was killed; None where it has no log, or lies in a folder
+    that cannot be written: SQLite reads no log there.
     """
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOFOLLOW
-    if path.with_name(f"{path.name}-wal").exists():
-        try:
-            connection = apsw.Connection(f"{path.as_uri()}?mode=ro", flags=flags)
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-        except apsw.CantOpenError:
-            pass  # a folder that cannot be written: without the log the newest part is not seen
-        else:
-            return connection
-    return apsw.Connection(f"{path.as_uri()}?immutable=1", flags=flags)
+    if not _log(path).exists():
+        return None
+    try:
+        connection = apsw.Connection(f"{path.as_uri()}?mode=ro", flags=_READING)
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except apsw.CantOpenError:
+        return None
+    return connection

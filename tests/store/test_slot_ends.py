@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rune.errors import CorruptJournalError, NewerFormatError, StorageUnavailableError
-from rune.store.mending.ends import check_ends
+from rune.store.slot_reader import check_ends
 from tests.fakes.ids import CountedIds
 from tests.store.journals import event_ids, fill, lines_of, of_a_later_format, opened, segment
 from tests.store.samples import ended
