@@ -18,6 +18,7 @@ from _app import Lateness, Sight, press, running_app, until
 from _measure import Bar, Figures, figures, fingerprint, report, wants_json
 
 from rune.tui.app import RuneApp
+from rune.tui.desk import Desk
 from rune.tui.talk import Talk
 
 TOKENS = 5_000
@@ -37,10 +38,14 @@ class Streamed(NamedTuple):
     keys: list[float]
 
 
-async def _ask(app: RuneApp, text: str) -> Talk:
-    desk = app.chat.desk
-    if desk is None:
+def _desk(app: RuneApp) -> Desk:
+    if app.chat.desk is None:
         raise RuntimeError("the app did not open")
+    return app.chat.desk
+
+
+async def _ask(app: RuneApp, text: str) -> Talk:
+    desk = _desk(app)
     before = len(desk.talk.transcript.settled)
     press(app, f"{text}\n")
     await until(lambda: desk.talk.busy or len(desk.talk.transcript.settled) > before)
@@ -72,7 +77,7 @@ async def _steady(app: RuneApp) -> Streamed:
                 await until(lambda sight=sight: sight.at is not None)
                 keys.append(((sight.at or 0) - pressed) * 1000)
             await asyncio.sleep(SECONDS * 0.8 / 40)
-    talk.cancel()
+    _desk(app).outbox.cancel()
     await until(lambda: not talk.busy)
     press(app, "\n")
     await until(lambda: not talk.busy)

@@ -9,14 +9,15 @@
     |  |- InvalidRecordError        a stored value does not fit its record
     |  |- NotFoundError             no conversation, trace, evidence ... of that id
     |  |- StorageUnavailableError   disk full, read-only, no permission, a failed sync
-    |  |  |- NewerFormatError       a later Rune wrote it: it can be read as far as this one understands
     |  |  `- ViewsStoppedError      following the journal was called off; the next start goes on from there
-    |  |- CorruptJournalError       damage that is not a torn tail: file, line, byte
+    |  |- PartUnreadableError       part of the journal cannot be understood: the rest is read, nothing is written
+    |  |  |- CorruptJournalError    damage that is not a torn tail: file, line, byte
+    |  |  |- NewerFormatError       only a later Rune knows its form
+    |  |  `- UnmigratedDialectError not this journal's format: names the importer
     |  |- DamagedLineError          one line does not verify; its reader decides whether it is a torn tail
     |  |- JournalMovedError         a place that was read before is no longer there: rebuild what rests on it
     |  |- DamagedViewsError         a table or row of the views is not as it was written: rebuild them
     |  |- EvidenceTamperedError     a blob no longer has its hash
-    |  |- UnmigratedDialectError    not this journal's format: names the importer
     |  |- UnstorableValueError      it would not read back as it was written
     |  `- IdentityCollisionError    one id, two contents
     |- ModelError                   the typed ends of a model call that is not complete
@@ -138,15 +139,15 @@ class StorageUnavailableError(StorageError):
     """Nothing can be written now: disk full, read-only, no permission, or a sync that failed."""
 
 
-class NewerFormatError(StorageUnavailableError):
-    """Part of the journal has a format that only a later Rune knows. Nothing may be written beside it."""
-
-
 class ViewsStoppedError(StorageUnavailableError):
     """Bringing the views up to date was called off. What was applied stays; the next start goes on from there."""
 
 
-class CorruptJournalError(StorageError):
+class PartUnreadableError(StorageError):
+    """Part of the journal cannot be understood. The rest is read, and nothing may be written beside it."""
+
+
+class CorruptJournalError(PartUnreadableError):
     """Damage that is not a torn tail. `line` is 1-based, `byte` the offset of that line."""
 
     def __init__(self, reason: str, *, file: str, line: int, byte: int) -> None:
@@ -158,6 +159,14 @@ class CorruptJournalError(StorageError):
         self.file = file
         self.line = line
         self.byte = byte
+
+
+class NewerFormatError(PartUnreadableError):
+    """Part of the journal has a format that only a later Rune knows. Nothing may be written beside it."""
+
+
+class UnmigratedDialectError(PartUnreadableError):
+    """A journal of another program or of an earlier design."""
 
 
 class DamagedLineError(StorageError):
@@ -174,10 +183,6 @@ class DamagedViewsError(StorageError):
 
 class EvidenceTamperedError(StorageError):
     """A blob's content no longer has the hash under which it is kept."""
-
-
-class UnmigratedDialectError(StorageError):
-    """A journal of another program or of an earlier design."""
 
 
 class UnstorableValueError(StorageError):

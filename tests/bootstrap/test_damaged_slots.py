@@ -6,42 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rune.bootstrap import Services, build
+from rune.bootstrap import Services
 from rune.errors import CorruptJournalError, StorageError, StorageUnavailableError
-from rune.models.scripted import ScriptedTransport, says
 from rune.surface.commands.command import CommandCall
-from rune.turn.events import TurnClosed
-from rune.turn.request import TurnRequest
-from tests.store.journals import lines_of, segment
-
-OTHER = "w001-000001.jsonl"
-
-
-def a_rune(home: Path) -> Services:
-    transport = ScriptedTransport([says("the Danube")] * 3)
-    return build({"RUNE_HOME": str(home), "PATH": ""}, surface_kind="headless", transports=(transport,))
-
-
-async def say(services: Services, text: str) -> str:
-    request = TurnRequest(text=text, folder="/")
-    last = [event async for event in services.surface.operator.send_task(request)][-1]
-    return last.stop_reason if isinstance(last, TurnClosed) else ""
-
-
-async def two_slots(home: Path) -> None:
-    """Let two Runes write side by side, so that each has a slot."""
-    first, second = a_rune(home), a_rune(home)
-    for services in (first, second):
-        await services.start()
-        assert await say(services, "name a river") == "answered"
-    for services in (first, second):
-        await services.close()
-
-
-def damage(home: Path) -> None:
-    lines = lines_of(segment(home, OTHER))
-    lines[4] = b"X" + lines[4][1:]
-    segment(home, OTHER).write_bytes(b"".join(lines))
+from tests.store.journals import segment
+from tests.two_slots import OTHER, a_rune, damage, say, two_slots
 
 
 async def health(services: Services) -> str:
@@ -57,8 +26,9 @@ async def test_a_home_with_damage_in_another_slot_is_opened_for_reading(tmp_path
     services = a_rune(home)
     await services.start()
     try:
-        assert isinstance(services.surface.reading_only, CorruptJournalError)
-        assert services.surface.reading_only.file.endswith(OTHER)
+        why = services.surface.refusal()
+        assert isinstance(why, CorruptJournalError)
+        assert why.file.endswith(OTHER)
         assert len(await services.surface.views.conversations()) == 2
         assert "reading only" in await health(services)
         journal = [row for row in services.health.snapshot() if row.subsystem == "journal"]

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from rune.errors import CorruptJournalError, StorageUnavailableError, UnmigratedDialectError
+from rune.errors import (
+    CorruptJournalError,
+    NewerFormatError,
+    PartUnreadableError,
+    StorageUnavailableError,
+    UnmigratedDialectError,
+)
 from rune.store import codec
 from rune.store.event_store import Offset
 from rune.store.segments import SegmentReader
@@ -48,7 +54,7 @@ async def test_every_flipped_bit_is_noticed(tmp_path: Path, ids: CountedIds) -> 
                     assert tail is not None, f"bit {bit} of byte {at} went unnoticed"
                     torn = tail.damaged is None or not reader.holds_event_behind(tail.damaged)
                     assert not torn or seen == 1, f"bit {bit} of byte {at}: more than the last batch would be cut"
-            except (CorruptJournalError, StorageUnavailableError):
+            except PartUnreadableError:
                 continue
         os.pwrite(descriptor, bytes([byte]), at)
     os.close(descriptor)
@@ -163,10 +169,10 @@ async def test_a_newer_format_opens_for_reading_only_and_names_the_versions(tmp_
     events = await fill(tmp_path, ids, [1, 1], segment_bytes=1)
     last = segment(tmp_path, "w000-000003.jsonl")
     last.write_bytes(of_a_later_format(last.read_bytes()))
-    with pytest.raises(StorageUnavailableError, match="format 7; this Rune knows up to 1"):
+    with pytest.raises(NewerFormatError, match="format 7; this Rune knows up to 1"):
         open_now(tmp_path)
     async with opened(tmp_path, read_only=True) as store:
         iterator = store.replay()
         assert next(iterator)[1].event_id == events[0].event_id
-        with pytest.raises(StorageUnavailableError, match="format 7"):
+        with pytest.raises(NewerFormatError, match="format 7"):
             next(iterator)

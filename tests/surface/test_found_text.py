@@ -6,12 +6,12 @@ from rich.cells import cell_len
 from rune.surface.conversation_text import conversation_line
 from rune.surface.found_text import found_text
 from rune.surface.results import WIDTH
-from rune.surface.rows import ConversationRow, FoundMessage
+from rune.surface.rows import ConversationRow, MessageHit
 from rune.text.safe_text import safe_text
 
 NOW = 1_796_040_000_000  # 2026-11-30T12:00:00Z
 TOWER = "e" + "\u0301" * 34 + " " + "漢字" * 40
-FOUND = FoundMessage(
+FOUND = MessageHit(
     conversation_id="cnv_01m8q88y5v7qhx5nb15cgbf4yy",
     message_id="msg_01m8q88y5v7qhx5nb15cgbf4yy",
     ts="2026-11-30T11:57:00.000Z",

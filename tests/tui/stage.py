@@ -12,11 +12,13 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 
 from rune.bootstrap import Services, build
-from rune.models.scripted import Answers, ScriptedTransport
+from rune.models.scripted import Answer, Answers, ScriptedTransport, says
 from rune.models.transport import ChatTransport
 from rune.surface.surface import Surface
 from rune.tui.app import RuneApp
 from rune.tui.app_start import AppStart
+from rune.tui.desk import Desk
+from rune.tui.outbox import Outbox
 from rune.tui.talk import Talk
 from rune.tui.widgets.transcript import TranscriptView
 
@@ -38,9 +40,17 @@ class Stage:
 
     @property
     def talk(self) -> Talk:
+        return self._desk.talk
+
+    @property
+    def outbox(self) -> Outbox:
+        return self._desk.outbox
+
+    @property
+    def _desk(self) -> Desk:
         desk = self.app.chat.desk
         assert desk is not None
-        return desk.talk
+        return desk
 
     async def paint(self) -> None:
         """Let what was told arrive, and paint it now: much quicker than waiting until nothing else is to do."""
@@ -105,6 +115,30 @@ class Stage:
         views = self.app.chat.query(TranscriptView)
         await self.until(lambda: not any(view.busy for view in views), "the end of drawing ahead")
         await self.pilot.pause()
+
+
+async def said(at: Stage, text: str, answer: str) -> str:
+    """Say something and wait for the end of its answer; returns the conversation's id."""
+    await at.say(text)
+    await at.until_shown(answer)
+    await at.idle()
+    assert at.talk.conversation_id is not None
+    return at.talk.conversation_id
+
+
+@asynccontextmanager
+async def open_in_two(
+    tmp_path: Path, answers: Answers = (), *, there: Sequence[Answer] = ()
+) -> AsyncGenerator[tuple[Stage, Stage, str]]:
+    """Have one Rune hold a conversation in which a river was named, and another one read it; gives both, and its id.
+
+    `there` is answered further in the first, `answers` in the second.
+    """
+    async with stage(tmp_path, [says("The Rhine."), *there]) as first:
+        identity = await said(first, "name a river", "The Rhine.")
+        async with stage(tmp_path, answers, resume=identity) as second:
+            await second.until_shown("The Rhine.", "esc reads")
+            yield first, second, identity
 
 
 def opening_of(

@@ -78,8 +78,21 @@ def test_columns_stand_below_each_other(width: int) -> None:
     assert len({text.rindex("12") for text in texts}) == 1
 
 
-async def test_enter_gives_the_id_and_esc_gives_none() -> None:
-    for keys, chosen in ((("down", "enter"), "c2"), (("escape",), None), ((*"failing", "enter"), "c1")):
+async def test_ctrl_c_copies_what_is_selected_of_the_filter_and_else_leaves() -> None:
+    app = Resuming()
+    async with app.run_test() as pilot:
+        await settled(app, pilot)
+        await pilot.press(*"shop", "shift+home", "ctrl+c")
+        await pilot.pause()
+        assert (app.clipboard, app.given) == ("shop", [])
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        assert app.given == [None]
+
+
+async def test_enter_gives_the_id_and_esc_and_ctrl_c_give_none() -> None:
+    leaving = ((("escape",), None), (("ctrl+c",), None), ((*"shop", "ctrl+c"), None))
+    for keys, chosen in ((("down", "enter"), "c2"), *leaving, ((*"failing", "enter"), "c1")):
         app = Resuming()
         async with app.run_test() as pilot:
             await settled(app, pilot)

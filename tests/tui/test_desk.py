@@ -10,6 +10,7 @@ from rune.models.scripted import Answers, Pause, breaks, says
 from rune.records.turns import StopReason
 from rune.tui.app_start import AppStart
 from rune.tui.desk import Desk
+from rune.tui.outbox import Outbox
 from rune.tui.talk import Talk
 from rune.tui.transcript_state import Answer, CommandOutput, Ending, Said, Told, Transcript
 from tests.turn.rig import Rig, rig, until
@@ -30,6 +31,10 @@ class Stand:
     @property
     def talk(self) -> Talk:
         return self.desk.talk
+
+    @property
+    def outbox(self) -> Outbox:
+        return self.desk.outbox
 
     def _changed(self, talk: Talk) -> None:
         del talk
@@ -59,7 +64,7 @@ def texts(transcript: Transcript) -> list[str]:
 
 async def test_what_is_said_is_shown_and_answered(tmp_path: Path) -> None:
     async with stand(tmp_path, [says("The Rhine.")]) as at:
-        at.talk.say("name a river")
+        at.outbox.say("name a river")
         await at.idle(1)
         assert texts(at.talk.transcript) == ["name a river", "The Rhine."]
         assert at.talk.conversation_id is not None
@@ -70,51 +75,51 @@ async def test_what_is_said_is_shown_and_answered(tmp_path: Path) -> None:
 async def test_what_is_said_meanwhile_waits_and_is_sent_in_order(tmp_path: Path) -> None:
     async with stand(tmp_path, [says("one"), says("two"), says("three")]) as at:
         for text in ("first", "second", "third"):
-            at.talk.say(text)
-        assert [message.text for message in at.talk.waiting] == ["first", "second", "third"]
+            at.outbox.say(text)
+        assert [message.text for message in at.outbox.waiting] == ["first", "second", "third"]
         await at.idle(3)
         assert texts(at.talk.transcript) == ["first", "one", "second", "two", "third", "three"]
 
 
 async def test_what_waits_can_be_taken_back(tmp_path: Path) -> None:
     async with stand(tmp_path, [SLOW]) as at:
-        at.talk.say("first")
+        at.outbox.say("first")
         await until(lambda: bool(at.rig.model.requests))
-        at.talk.say("second")
-        assert at.talk.take_back() == "second"
-        assert at.talk.take_back() is None
-        at.talk.cancel()
+        at.outbox.say("second")
+        assert at.outbox.take_back() == "second"
+        assert at.outbox.take_back() is None
+        at.outbox.cancel()
         await at.idle(1)
         assert texts(at.talk.transcript) == ["first"]
 
 
 async def test_stopping_works_before_the_turn_has_an_id(tmp_path: Path) -> None:
     async with stand(tmp_path, [says("never")]) as at:
-        at.talk.say("first")
+        at.outbox.say("first")
         await until(lambda: at.talk.busy)
-        assert at.talk.cancel()
+        assert at.outbox.cancel()
         await at.idle(1)
         assert "never" not in texts(at.talk.transcript)
-        assert [message.text for message in at.talk.waiting] in ([], ["first"])
+        assert [message.text for message in at.outbox.waiting] in ([], ["first"])
 
 
 async def test_after_a_turn_that_was_stopped_what_waits_is_held_until_the_person_goes_on(tmp_path: Path) -> None:
     async with stand(tmp_path, [SLOW, says("two")]) as at:
-        at.talk.say("first")
+        at.outbox.say("first")
         await until(lambda: bool(at.rig.model.requests))
-        at.talk.say("second")
-        at.talk.cancel()
+        at.outbox.say("second")
+        at.outbox.cancel()
         await at.idle(1)
-        assert at.talk.held
-        assert [message.text for message in at.talk.waiting] == ["second"]
-        at.talk.go_on()
+        assert at.outbox.held
+        assert [message.text for message in at.outbox.waiting] == ["second"]
+        at.outbox.go_on()
         await at.idle(2)
         assert texts(at.talk.transcript)[-2:] == ["second", "two"]
 
 
 async def test_a_model_that_dies_leaves_what_came_and_says_why(tmp_path: Path) -> None:
     async with stand(tmp_path, [breaks("The Rh", ServerError("it died", status=0, phase="token"))]) as at:
-        at.talk.say("name a river")
+        at.outbox.say("name a river")
         await at.idle(1)
         answer, ending = at.talk.transcript.settled[-2:]
         assert isinstance(answer, Answer)
@@ -132,15 +137,15 @@ async def test_a_conversation_that_is_open_elsewhere_can_be_read_and_the_message
             assert texts(at.talk.transcript) == ["name a river", "one"]
             assert at.talk.holder is not None
             assert _told(at.talk) == []  # the row above the prompt says it
-            at.talk.say("again")
+            at.outbox.say("again")
             await at.idle(1)
-            assert [message.text for message in at.talk.waiting] == ["again"]
-            assert at.talk.held
+            assert [message.text for message in at.outbox.waiting] == ["again"]
+            assert at.outbox.held
 
 
 async def test_a_command_shows_what_it_says_and_a_new_conversation_is_gone_to(tmp_path: Path) -> None:
     async with stand(tmp_path, [says("one")]) as at:
-        at.talk.say("name a river")
+        at.outbox.say("name a river")
         await at.idle(1)
         before = at.talk.conversation_id
         await at.desk.command("/new")
@@ -163,16 +168,16 @@ async def test_a_command_that_cannot_be_run_says_so(tmp_path: Path) -> None:
 
 async def test_going_elsewhere_while_a_turn_runs_is_refused(tmp_path: Path) -> None:
     async with stand(tmp_path, [SLOW]) as at:
-        at.talk.say("first")
+        at.outbox.say("first")
         await until(lambda: bool(at.rig.model.requests))
         assert await at.desk.command("/new") is None
-        at.talk.cancel()
+        at.outbox.cancel()
         await at.idle(1)
 
 
 async def test_a_conversation_that_is_left_can_be_opened_by_another_process(tmp_path: Path) -> None:
     async with stand(tmp_path, [says("one"), says("two")]) as at:
-        at.talk.say("first")
+        at.outbox.say("first")
         await at.idle(1)
         left = at.talk.conversation_id
         assert left is not None
@@ -184,7 +189,7 @@ async def test_a_conversation_that_is_left_can_be_opened_by_another_process(tmp_
 
 async def test_ten_thousand_deltas_change_the_screen_few_times(tmp_path: Path) -> None:
     async with stand(tmp_path, [says("word " * 10_000)]) as at:
-        at.talk.say("first")
+        at.outbox.say("first")
         loop = asyncio.get_running_loop()
         began = loop.time()
         await at.idle(1)

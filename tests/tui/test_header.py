@@ -209,11 +209,30 @@ async def test_a_hostile_name_stays_text(name: str) -> None:
         assert app.is_running
 
 
-def test_the_title_goes_first_where_there_is_no_room() -> None:
-    titled = STATE._replace(title="an old conversation about rivers")
-    assert "an old conversation about rivers" in text(titled, 160)
-    for width in range(40, 161):
-        assert text(titled, width).split("  ctx")[-1] == text(STATE, width).split("  ctx")[-1]
+TITLED = STATE._replace(title="an old conversation about rivers")
+
+
+@pytest.mark.parametrize("width", [80, 90])
+def test_the_title_has_room_at_the_usual_widths(width: int) -> None:
+    assert "  an old conversa" in text(TITLED, width)
+    for part in (" rune ", "qwen3:8b · local", "ctx ▓", "42%", "[task]  chat"):
+        assert part in text(TITLED, width)
+
+
+@pytest.mark.parametrize("width", range(40, 161))
+def test_a_title_takes_no_room_from_what_matters_more(width: int) -> None:
+    failing = TITLED._replace(failing=("memory",), worst_tier=1)
+    for state in (TITLED, failing):
+        titled, untitled = text(state, width), text(state._replace(title=""), width)
+        for part in ("rune", "qwen3:8b", "local", "ctx", "42%", "green", "▲ memory", "[task]", " chat"):
+            assert (part in titled) == (part in untitled)
+        assert "healthy" not in titled or "  an old conversa" in titled
+    assert "▲ memory" in text(failing, width)
+
+
+def test_a_title_gets_longer_by_what_is_left_over() -> None:
+    assert "an old conversation about rivers" in text(TITLED, 160)
+    assert "rivers" in text(STATE._replace(title="rivers"), 80)
 
 
 @pytest.mark.parametrize("width", [80, 100, 160])

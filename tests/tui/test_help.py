@@ -39,7 +39,7 @@ async def test_columns_stay_columns_where_it_is_narrow() -> None:
         assert rows[rows.index(first) + 1].index("says") == first.index("does")
 
 
-@pytest.mark.parametrize("key", ["escape", "f1", "q"])
+@pytest.mark.parametrize("key", ["escape", "ctrl+c", "f1", "q"])
 async def test_it_is_left_by_its_keys(key: str) -> None:
     app = SmallApp()
     left: list[None] = []

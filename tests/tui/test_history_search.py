@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -80,10 +81,20 @@ async def test_a_command_comes_back_as_one_and_lines_as_lines() -> None:
             assert app.given == [sent]
 
 
-async def test_escape_leaves_at_once_with_nothing() -> None:
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_a_key_leaves_at_once_with_nothing(key: str) -> None:
     app = SearchApp()
     async with app.run_test() as pilot:
-        await pressed(pilot, "f", "escape")
+        await pressed(pilot, "f", key)
+        assert app.given == [None]
+
+
+async def test_ctrl_c_copies_what_is_selected_and_then_leaves() -> None:
+    app = SearchApp()
+    async with app.run_test() as pilot:
+        await pressed(pilot, *"this", "shift+home", "ctrl+c")
+        assert (app.clipboard, app.given) == ("this", [])
+        await pressed(pilot, "ctrl+c")
         assert app.given == [None]
 
 

@@ -57,7 +57,10 @@ async def test_the_texts_can_be_read_in_full_before_they_are_trusted(
 
 @pytest.mark.parametrize(
     ("keys", "answer"),
-    [(("escape",), None), (("enter",), None), (("right", "enter"), "not_now"), (("right", "right", "enter"), "trust")],
+    [
+        *((("escape",), None), (("ctrl+c",), None), (("enter",), None)),
+        *((("right", "enter"), "not_now"), (("right", "right", "enter"), "trust")),
+    ],
 )
 async def test_it_can_be_decided_where_it_was_read(
     folder: Folder, clock: CountedClock, keys: tuple[str, ...], answer: str | None

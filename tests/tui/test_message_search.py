@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rune.errors import StorageUnavailableError
-from rune.surface.rows import FoundMessage
+from rune.surface.rows import MessageHit
 from rune.tui.screens.message_search import FoundTable, MessageSearch
 from tests.tui.small_app import HOSTILE, SIZES, SmallApp, is_safe, screen_rows, screen_text, settled
 
 NOW = 1_796_040_000_000  # 2026-11-30T12:00:00Z
 
 
-def hit(number: int, snippet: str = "the Rhine ends", title: str = "rivers", marks: object = ((4, 9),)) -> FoundMessage:
-    return FoundMessage(
+def hit(number: int, snippet: str = "the Rhine ends", title: str = "rivers", marks: object = ((4, 9),)) -> MessageHit:
+    return MessageHit(
         conversation_id=f"cnv_{number}",
         message_id=f"msg_{number}",
         ts="2026-11-30T11:57:00.000Z",
@@ -30,14 +30,14 @@ def hit(number: int, snippet: str = "the Rhine ends", title: str = "rivers", mar
     )
 
 
-def table_of(*found: FoundMessage) -> FoundTable:
+def table_of(*found: MessageHit) -> FoundTable:
     return FoundTable(found, now_ms=NOW)
 
 
 class Searching(SmallApp):
     """Opens the search and keeps what it gave. A text is found once its `gate` is open."""
 
-    def __init__(self, *hits: FoundMessage, query: str = "", fails: bool = False) -> None:
+    def __init__(self, *hits: MessageHit, query: str = "", fails: bool = False) -> None:
         super().__init__()
         self.given: list[str | None] = []
         self.asked: list[str] = []
@@ -45,7 +45,7 @@ class Searching(SmallApp):
         self.gate.set()
         self._hits, self._query, self._fails = hits, query, fails
 
-    async def search(self, text: str) -> Sequence[FoundMessage]:
+    async def search(self, text: str) -> Sequence[MessageHit]:
         self.asked.append(text)
         await self.gate.wait()
         if self._fails:
@@ -95,7 +95,7 @@ async def test_none_nothing_typed_and_a_failure_are_said_inside() -> None:
         await pilot.press(*"Oder")
         await settled(app, pilot)
         assert "no message has “Oder”" in screen_text(app)
-        await pilot.press("enter", "escape")
+        await pilot.press("enter", "ctrl+c")
         await pilot.pause()
         assert app.given == [None]
     app = Searching(query="x", fails=True)

@@ -4,65 +4,48 @@ from pathlib import Path
 
 from rune.models.scripted import says
 from rune.tui.widgets.held_bar import HeldBar
-from tests.tui.stage import Stage, stage
-
-
-async def said(at: Stage, text: str, answer: str) -> str:
-    await at.say(text)
-    await at.until_shown(answer)
-    await at.idle()
-    assert at.talk.conversation_id is not None
-    return at.talk.conversation_id
+from tests.tui.stage import open_in_two, said, stage
 
 
 async def test_what_is_said_there_is_shown_here_and_once_it_is_closed_there_it_is_open_here(tmp_path: Path) -> None:
-    async with stage(tmp_path, [says("The Rhine."), says("The Oder."), says("The Spree.")]) as first:
-        identity = await said(first, "name a river", "The Rhine.")
-        async with stage(tmp_path, [], resume=identity) as second:
-            await second.until_shown("The Rhine.", "esc reads")
-            assert "rune sessions" not in second.text()
-            await said(first, "another", "The Oder.")
-            await second.until_shown("another", "The Oder.")
-            await second.pilot.press("escape")
-            await second.until_gone("esc reads")
-            assert second.shows("\N{MIDDLE DOT} f6 fork")
-            await said(first, "one more", "The Spree.")
-            await second.until_shown("one more", "The Spree.")
-            assert second.text().count("The Oder.") == 1
-            assert second.shows("\N{MIDDLE DOT} f6 fork")
-            await first.say("/new")
-            await second.until_gone("f6")
-            assert not second.talk.held_elsewhere
-            assert second.surface.operator.holds(identity)
+    async with open_in_two(tmp_path, there=[says("The Oder."), says("The Spree.")]) as (first, second, identity):
+        assert "rune sessions" not in second.text()
+        await said(first, "another", "The Oder.")
+        await second.until_shown("another", "The Oder.")
+        await second.pilot.press("escape")
+        await second.until_gone("esc reads")
+        assert second.shows("\N{MIDDLE DOT} f6 fork")
+        await said(first, "one more", "The Spree.")
+        await second.until_shown("one more", "The Spree.")
+        assert second.text().count("The Oder.") == 1
+        assert second.shows("\N{MIDDLE DOT} f6 fork")
+        await first.say("/new")
+        await second.until_gone("f6")
+        assert not second.talk.held_elsewhere
+        assert second.surface.operator.holds(identity)
 
 
 async def test_what_waits_is_sent_once_it_is_closed_there(tmp_path: Path) -> None:
-    async with stage(tmp_path, [says("The Rhine.")]) as first:
-        identity = await said(first, "name a river", "The Rhine.")
-        async with stage(tmp_path, [says("The Elbe.")], resume=identity) as second:
-            await second.until_shown("esc reads")
-            await second.say("another")
-            await second.until_shown("what you sent waits")
-            await first.say("/new")
-            await second.until_shown("The Elbe.")
-            await second.idle()
-            assert second.talk.conversation_id == identity
-            assert not second.app.chat.query_one(HeldBar).display
+    async with open_in_two(tmp_path, [says("The Elbe.")]) as (first, second, identity):
+        await second.say("another")
+        await second.until_shown("what you sent waits")
+        await first.say("/new")
+        await second.until_shown("The Elbe.")
+        await second.idle()
+        assert second.talk.conversation_id == identity
+        assert not second.app.chat.query_one(HeldBar).display
 
 
 async def test_however_often_the_key_is_pressed_there_is_one_fork(tmp_path: Path) -> None:
-    async with stage(tmp_path, [says("The Rhine.")]) as first:
-        identity = await said(first, "name a river", "The Rhine.")
-        async with stage(tmp_path, [says("The Elbe.")], resume=identity) as second:
-            await second.until_shown("esc reads")
-            await second.say("another")
-            await second.until_shown("what you sent waits")
-            await second.pilot.press("f6", "f6", "f6")
-            await second.until_shown("The Elbe.")
-            await second.idle()
-            await second.settled()
-            assert len(await second.surface.views.rows()) == 2
-            assert second.talk.conversation_id != identity
+    async with open_in_two(tmp_path, [says("The Elbe.")]) as (_first, second, identity):
+        await second.say("another")
+        await second.until_shown("what you sent waits")
+        await second.pilot.press("f6", "f6", "f6")
+        await second.until_shown("The Elbe.")
+        await second.idle()
+        await second.settled()
+        assert len(await second.surface.views.rows()) == 2
+        assert second.talk.conversation_id != identity
 
 
 async def test_a_fork_is_told_by_its_title_and_the_figure_of_its_parent_is_shown_at_once(tmp_path: Path) -> None:

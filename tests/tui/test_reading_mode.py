@@ -10,6 +10,7 @@ from rune.models.scripted import says
 from rune.tui.widgets.notice_bar import NoticeBar, warning_lines
 from tests.small_disk import SmallDisk, needs_root, small_disk
 from tests.tui.stage import Stage, stage
+from tests.two_slots import OTHER, damage, two_slots
 
 ANSWERS = [says("the Danube")]
 WIDE = (160, 24)  # a message with a path in it is not broken just where a test looks
@@ -160,3 +161,29 @@ def test_why_nothing_can_be_written_is_whole_at_every_width(width: int) -> None:
     assert "\x1b" not in said
     assert said.replace(" ", "").startswith("nothingcanbewritten:/homeis")
     assert warning_lines("", width) == ()
+
+
+@pytest.mark.parametrize("after", ["a message", "a list"])
+async def test_damage_that_comes_up_while_the_app_runs_is_said_from_then_on(tmp_path: Path, after: str) -> None:
+    home = tmp_path / "home"
+    await two_slots(home)
+    async with stage(tmp_path, [*ANSWERS, *ANSWERS], size=WIDE) as running:
+        await talked(running)
+        assert running.app.chat.query_one(NoticeBar).size.height == 0
+        damage(home)
+        for part in home.glob("views-*"):
+            part.unlink()  # so that all of the journal is read again
+        if after == "a message":
+            await running.say("more?")
+            await running.until_shown("waiting 1/1")
+        else:
+            await running.say("/sessions")
+            await running.until_shown("Conversations of all folders")
+            await running.settled()
+            await running.pilot.press("escape")
+        await running.until_shown("nothing can be written", OTHER)
+        await running.until(lambda: running.app.chat.query_one(NoticeBar).size.height > 0, "the row above the prompt")
+        await running.say("last?")
+        await running.until_shown("not sent: nothing can be written")
+        assert running.app.chat.prompts()["task"] == "last?"
+        assert len(running.model.requests) == 1

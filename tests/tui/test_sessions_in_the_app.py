@@ -5,15 +5,7 @@ from pathlib import Path
 
 from rune.models.scripted import says
 from rune.tui.widgets.held_bar import HeldBar
-from tests.tui.stage import Stage, stage
-
-
-async def said(at: Stage, text: str, answer: str) -> str:
-    await at.say(text)
-    await at.until_shown(answer)
-    await at.idle()
-    assert at.talk.conversation_id is not None
-    return at.talk.conversation_id
+from tests.tui.stage import Stage, open_in_two, said, stage
 
 
 def sent(at: Stage) -> list[bytes]:
@@ -21,50 +13,43 @@ def sent(at: Stage) -> list[bytes]:
 
 
 async def test_what_another_rune_holds_is_read_and_forked_by_one_key(tmp_path: Path) -> None:
-    async with stage(tmp_path, [says("The Rhine.")]) as first:
-        identity = await said(first, "name a river", "The Rhine.")
-        async with stage(tmp_path, [says("The Elbe.")], resume=identity) as second:
-            await second.until_shown("The Rhine.", f"open in process {os.getpid()}", "f6 goes on in a fork")
-            await second.pilot.press("f6")
-            await second.until_shown("a fork of")
-            await second.until_gone("f6 goes on")
-            assert second.talk.conversation_id != identity
-            await said(second, "another", "The Elbe.")
-            assert b"name a river" in sent(second)[0]
+    async with open_in_two(tmp_path, [says("The Elbe.")]) as (first, second, identity):
+        await second.until_shown("The Rhine.", f"open in process {os.getpid()}", "f6 goes on in a fork")
+        await second.pilot.press("f6")
+        await second.until_shown("a fork of")
+        await second.until_gone("f6 goes on")
+        assert second.talk.conversation_id != identity
+        await said(second, "another", "The Elbe.")
+        assert b"name a river" in sent(second)[0]
         assert first.talk.conversation_id == identity
 
 
 async def test_a_message_to_a_held_conversation_waits_and_goes_into_the_fork(tmp_path: Path) -> None:
-    async with stage(tmp_path, [says("The Rhine.")]) as first:
-        identity = await said(first, "name a river", "The Rhine.")
-        async with stage(tmp_path, [says("The Elbe.")], resume=identity) as second:
-            await second.until_shown("esc reads")
-            await second.pilot.press("escape")
-            await second.until_gone("esc reads")
-            assert second.shows("The Rhine.")
-            await second.say("another")
-            await second.until_shown("what you sent waits", "waiting 1/1", "f6 sends it in a fork")
-            assert sent(second) == []
-            await second.pilot.press("f6")
-            await second.until_shown("The Elbe.")
-            await second.idle()
-            assert second.talk.waiting == ()
-            assert not second.app.chat.query_one(HeldBar).display
-            assert len(await second.surface.views.transcript(identity)) == 2
+    async with open_in_two(tmp_path, [says("The Elbe.")]) as (_first, second, identity):
+        await second.pilot.press("escape")
+        await second.until_gone("esc reads")
+        assert second.shows("The Rhine.")
+        await second.say("another")
+        await second.until_shown("what you sent waits", "waiting 1/1", "f6 sends it in a fork")
+        assert sent(second) == []
+        await second.pilot.press("f6")
+        await second.until_shown("The Elbe.")
+        await second.idle()
+        assert second.outbox.waiting == ()
+        assert not second.app.chat.query_one(HeldBar).display
+        assert len(await second.surface.views.transcript(identity)) == 2
 
 
 async def test_once_it_is_free_a_held_conversation_is_gone_on_with_itself(tmp_path: Path) -> None:
-    async with stage(tmp_path, [says("The Rhine.")]) as first:
-        identity = await said(first, "name a river", "The Rhine.")
-        async with stage(tmp_path, [says("The Elbe.")], resume=identity) as second:
-            await second.until_shown("f6 goes on in a fork")
-            await first.say("/new")
-            await first.until_gone("The Rhine.")
-            await second.say("another")
-            await second.until_shown("The Elbe.")
-            await second.idle()
-            await second.until_gone("f6")
-            assert second.talk.conversation_id == identity
+    async with open_in_two(tmp_path, [says("The Elbe.")]) as (first, second, identity):
+        await second.until_shown("f6 goes on in a fork")
+        await first.say("/new")
+        await first.until_gone("The Rhine.")
+        await second.say("another")
+        await second.until_shown("The Elbe.")
+        await second.idle()
+        await second.until_gone("f6")
+        assert second.talk.conversation_id == identity
 
 
 async def test_carrying_on_where_all_are_open_elsewhere_reads_the_newest(tmp_path: Path) -> None:

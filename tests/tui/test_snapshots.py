@@ -362,7 +362,7 @@ def test_what_another_rune_has_open_can_be_read_or_forked(shows: Shows, look: Lo
         await at.idle()
         at.talk.holder = LeaseHeldError(at.talk.conversation_id or "", pid=4711, since="2026-11-30T12:00:00.000Z")
         at.talk.offers_fork = True
-        at.talk.keep("and the Oder?")
+        at.outbox.keep("and the Oder?")
         await at.pilot.press("f4", "f3")
         await at.until_shown("f6")
 

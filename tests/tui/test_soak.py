@@ -92,7 +92,7 @@ async def turn(at: Stage, number: int) -> None:
     prompt.post_message(Prompt.Submitted(prompt, text, command, pasted=False))
     if kind == "stop":
         await soon(lambda: at.talk.transcript.pace is not None and at.talk.transcript.pace.pieces > 0)
-        at.talk.cancel()
+        at.outbox.cancel()
     await soon(lambda: len(at.talk.transcript.settled) > before and not at.talk.busy)
 
 

@@ -96,7 +96,7 @@ async def late(tmp_path: Path, characters: int) -> float:
         async with collected():
             seen = await lateness(SECONDS)
         assert at.talk.busy
-        at.talk.cancel()
+        at.outbox.cancel()
         await at.idle()
     return statistics.quantiles(seen, n=100, method="inclusive")[-1]
 

@@ -5,15 +5,7 @@ from pathlib import Path
 
 from rune.models.scripted import says
 from rune.tui.widgets.transcript import TranscriptView
-from tests.tui.stage import Stage, stage
-
-
-async def said(at: Stage, text: str, answer: str) -> str:
-    await at.say(text)
-    await at.until_shown(answer)
-    await at.idle()
-    assert at.talk.conversation_id is not None
-    return at.talk.conversation_id
+from tests.tui.stage import Stage, said, stage
 
 
 async def answered(at: Stage, text: str) -> None:

@@ -85,6 +85,7 @@ def build(
             drafts=DraftBook(core.home.state, report=partial(_note, core, "drafts")),
             history=PromptHistory(core.home.state),
             preferences=Preferences(core.home.state, report=partial(_note, core, "preferences")),
+            refusal=lambda: core.store.refusal,
         ),
         surface_kind=surface_kind,
         store=core.store,

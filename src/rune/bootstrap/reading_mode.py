@@ -2,7 +2,7 @@
 
 import logging
 
-from rune.errors import CorruptJournalError, NewerFormatError, StorageError, StorageUnavailableError
+from rune.errors import PartUnreadableError, StorageError, StorageUnavailableError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.host.paths import Home, device_id, why_unwritable
@@ -29,7 +29,7 @@ def open_store(
     Its `refusal` then says why nothing can be written, where that was wanted or is known beforehand. Raises
     StorageError for a journal that cannot even be read.
     """
-    why: CorruptJournalError | StorageUnavailableError | None = refusal
+    why: PartUnreadableError | StorageUnavailableError | None = refusal
     if why is None and not read_only:
         try:
             return DurableEventStore.open(
@@ -40,7 +40,7 @@ def open_store(
                 evidence=evidence,
                 lookup=lookup,
             )
-        except (CorruptJournalError, NewerFormatError) as error:
+        except PartUnreadableError as error:
             why = error
         except StorageUnavailableError as error:
             # In the words of what is wrong with the place, rather than of what failed there first.
@@ -64,7 +64,7 @@ def _look_for_damage(store: DurableEventStore, home: Home, evidence: Evidence) -
     """Let whoever only reads know what a writer would be told."""
     try:
         check_ends(home.journal, ErasureIndex(home.journal, evidence).names)
-    except (CorruptJournalError, NewerFormatError) as error:
+    except PartUnreadableError as error:
         store.refuse(error)
     except StorageError as error:
         # A segment that was just rewritten, or cannot be read: whoever comes to it says so.

@@ -5,10 +5,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-import msgspec
-
 from rune.bootstrap.upkeep import report_turns
-from rune.errors import CorruptJournalError, NewerFormatError, StorageError, StorageUnavailableError, ViewsStoppedError
+from rune.errors import PartUnreadableError, StorageError, StorageUnavailableError, ViewsStoppedError
 from rune.models.transport import ChatTransport
 from rune.observability.health import SubsystemHealthRegistry
 from rune.observability.retention import Retention
@@ -67,16 +65,14 @@ class Services:
         """Bring the views up to date and end what a killed process left open.
 
         A command that only reads writes nothing about itself, and neither does who finds that nothing can be
-        written: `surface.reading_only` says why then. Raises StorageError where not even reading is possible.
+        written: `surface.refusal` says why then. Raises StorageError where not even reading is possible.
         """
         if self._store.refusal is None:
             await self._ledger.start()
         await self._follow()
         kind, why = self._kind, self._store.refusal
-        if why is not None:
-            self.surface = msgspec.structs.replace(self.surface, reading_only=why)
-            if not self.health.is_failing("journal"):
-                self.health.record_failure("journal", why, 1, "opening it")
+        if why is not None and not self.health.is_failing("journal"):
+            self.health.record_failure("journal", why, 1, "opening it")
         if why is not None or kind == "command":
             return
         await self._tidy_up()
@@ -103,7 +99,7 @@ class Services:
         except asyncio.CancelledError:
             self._engine.stop()  # a long rebuild goes on at the next start
             raise
-        except (CorruptJournalError, NewerFormatError) as error:
+        except PartUnreadableError as error:
             self._store.refuse(error)
 
     async def _tidy_up(self) -> None:

@@ -93,8 +93,8 @@ class _Continued:
 
 
 async def _run_command(surface: Surface, request: HeadlessRequest, output: Output) -> ExitCode:
-    if surface.reading_only is not None:
-        output.note(f"rune: {notice(surface.reading_only)}")
+    if (why := surface.refusal()) is not None:
+        output.note(f"rune: {notice(why)}")
     conversation_id = await _Continued(surface, request, output).find()
     if conversation_id is None:  # a command is about what is there: the newest conversation here
         conversation_id, _ = await surface.views.latest_free(request.folder, request.channel)
@@ -115,8 +115,8 @@ def _command_json(data: dict[str, object]) -> str:
 
 
 async def _answer(surface: Surface, request: HeadlessRequest, output: Output, interrupts: Interrupts) -> ExitCode:
-    if surface.reading_only is not None:
-        raise not_sent(surface.reading_only)
+    if (why := surface.refusal()) is not None:
+        raise not_sent(why)
     continued = _Continued(surface, request, output)
     while True:
         conversation_id = await continued.find()

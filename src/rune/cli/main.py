@@ -224,7 +224,7 @@ def _note_health(services: "Services", output: Output) -> None:
     """Say what is wrong: where nothing can be written, why, and of what follows from that nothing."""
     from rune.surface.reading_mode import notice
 
-    why = services.surface.reading_only
+    why = services.surface.refusal()
     if why is not None:
         output.note(f"rune: {notice(why)}")
     for row in services.health.snapshot():

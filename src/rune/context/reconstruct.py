@@ -1,6 +1,6 @@
 """From a recipe back to the bytes that were sent (`rune trace --show`), with proof that they are the same."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -23,51 +23,72 @@ class Reconstruction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rebuild_messages(
-    recipe: PromptRecipe, blobs: Mapping[str, bytes], messages: Mapping[str, ConversationMessageRecord]
+    recipe: PromptRecipe,
+    blobs: Mapping[str, bytes],
+    messages: Mapping[str, ConversationMessageRecord],
+    erased: Collection[str] = (),
 ) -> Reconstruction:
-    """Rebuild one request from its recipe, the evidence by id and the message records by id."""
-    problems: list[str] = []
+    """Rebuild one request from its recipe, the evidence by id and the message records by id. `erased` are the ids
+    of both kinds that the owner erased: they are not merely missing.
+    """
+    problems = _Problems(erased)
     system = _contents(recipe, "prefix", blobs, problems)
     tail = tail_text(_contents(recipe, "tail", blobs, problems))
     rendered = _history(recipe, messages, tail, problems)
     parts = [system_json(system_text(system))] if system else []
     array = array_json([*parts, *(message.data for message in rendered)])
     tools = _blob(recipe.tools, "the tools", blobs, problems) if recipe.tools else b"[]"
-    matches = not problems and evidence_id(array) == recipe.messages_hash
-    if not problems and not matches:
-        problems.append(f"the rebuilt messages ({len(array)} bytes, {recipe.messages_bytes} sent) have another hash")
-    return Reconstruction(messages=array, tools=tools, matches=matches, problems=tuple(problems))
+    matches = not problems.found and evidence_id(array) == recipe.messages_hash
+    if not problems.found and not matches:
+        problems.found.append(
+            f"the rebuilt messages ({len(array)} bytes, {recipe.messages_bytes} sent) have another hash"
+        )
+    return Reconstruction(messages=array, tools=tools, matches=matches, problems=tuple(problems.found))
+
+
+class _Problems:
+    """What stands in the way, a sentence each."""
+
+    def __init__(self, erased: Collection[str]) -> None:
+        self.found: list[str] = []
+        self._erased = erased
+
+    def lacks(self, what: str, name: str, where: str = "") -> None:
+        """Note that something is not there, and whether that is on purpose."""
+        self.found.append(f"{what} {'was erased' if name in self._erased else 'is missing'}{where}")
 
 
 def _contents(
-    recipe: PromptRecipe, placement: BlockPlacement, blobs: Mapping[str, bytes], problems: list[str]
+    recipe: PromptRecipe, placement: BlockPlacement, blobs: Mapping[str, bytes], problems: _Problems
 ) -> list[str]:
     named = ((block.blob, f"block {block.name!r}") for block in recipe.blocks if block.placement == placement)
     return [_blob(blob, what, blobs, problems).decode("utf-8", "replace") for blob, what in named]
 
 
-def _blob(name: str, what: str, blobs: Mapping[str, bytes], problems: list[str]) -> bytes:
+def _blob(name: str, what: str, blobs: Mapping[str, bytes], problems: _Problems) -> bytes:
     content = blobs.get(name)
     if content is None:
-        problems.append(f"the content of {what} is missing ({name})")
+        problems.lacks(f"the content of {what}", name, f" ({name})")
         return b""
     if evidence_id(content) != name:
-        problems.append(f"the content of {what} is not what it was ({name})")
+        problems.found.append(f"the content of {what} is not what it was ({name})")
     return content
 
 
 def _history(
-    recipe: PromptRecipe, messages: Mapping[str, ConversationMessageRecord], tail: str, problems: list[str]
+    recipe: PromptRecipe, messages: Mapping[str, ConversationMessageRecord], tail: str, problems: _Problems
 ) -> list[RenderedMessage]:
     ids = [entry.message_id for entry in recipe.history]
-    problems += [f"message {message_id} is missing" for message_id in ids if message_id not in messages]
+    for message_id in ids:
+        if message_id not in messages:
+            problems.lacks(f"message {message_id}", message_id)
     records = [messages[message_id] for message_id in ids if message_id in messages]
     if tail:
         records = _with_tail(records, tail)
     # Nothing is measured here; only the broker's own way to lay out a history can give its bytes.
     rendered = Layouts(Measure(lambda _: 0)).of(records, frozenset(), recipe.dialect).rendered
     sent = {entry.message_id: entry.rendering for entry in recipe.history}
-    problems += [
+    problems.found += [
         f"message {message.record.id} is not rendered as it was sent"
         for message in rendered
         if sent[message.record.id] != message.recipe.rendering

@@ -8,7 +8,13 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rune.errors import JournalMovedError, NewerFormatError, StorageError, StorageUnavailableError
+from rune.errors import (
+    JournalMovedError,
+    NewerFormatError,
+    StorageError,
+    StorageUnavailableError,
+    UnmigratedDialectError,
+)
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.records.events import Event, JournalRepaired
@@ -68,8 +74,7 @@ class DurableEventStore:
         that it gave: for mending them. `sync` makes a descriptor's data durable; `segment_bytes` is the length at
         which the next segment is begun.
 
-        Raises StorageUnavailableError (also for a journal of a newer format), CorruptJournalError,
-        UnmigratedDialectError; after any of these `read_only` still reads what can be read.
+        Raises StorageUnavailableError and PartUnreadableError; after either `read_only` still reads what can be read.
         """
         journal_folder(folder, create=not read_only)
         store = cls(folder, evidence=evidence, hlc=HybridClock(clock), identities=IdentityIndex(lookup))
@@ -139,9 +144,8 @@ class DurableEventStore:
     def read(self, after: Cursor, *, seen: Cursor | None = None) -> Iterator[Located]:
         """Iterate over what came after the cursor, merged by hlc, each slot in its order (EventStore.read).
 
-        Raises CorruptJournalError and NewerFormatError, once the other slots were read to their ends,
-        UnmigratedDialectError, StorageUnavailableError, and JournalMovedError when the cursor names a place that is
-        no longer there.
+        Raises PartUnreadableError, once the other slots were read to their ends, StorageUnavailableError, and
+        JournalMovedError when the cursor names a place that is no longer there.
         """
         yield from self._merged(after, None, seen or {})
 
@@ -153,7 +157,7 @@ class DurableEventStore:
     def head(self) -> Cursor:
         """Return the offset of the last event of each slot; of this one, the last that is durable.
 
-        Of a slot that a later Rune went on with, the last event that this one can read.
+        Of a slot that a later Rune, or another program, went on with, the last event that this one can read.
         """
         found: dict[str, Offset] = {}
         for writer, numbers in list_segments(self._folder).items():
@@ -167,7 +171,7 @@ class DurableEventStore:
 
     def _last_readable(self, writer: str, numbers: list[int]) -> Offset | None:
         for count in range(len(numbers), 0, -1):
-            with contextlib.suppress(NewerFormatError):
+            with contextlib.suppress(NewerFormatError, UnmigratedDialectError):
                 tip = find_tip(self._folder, writer, numbers[:count], self._erasures.names)
                 return None if tip is None else tip.offset
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import apsw
 
-from rune.errors import CorruptJournalError, NewerFormatError, NotFoundError, StorageError
+from rune.errors import NotFoundError, PartUnreadableError, StorageError
 from rune.records.envelope import EventEnvelope
 from rune.records.record import Record
 from rune.store import event_index
@@ -57,7 +57,7 @@ class Follower:
         """Apply what the journal has and the views lack. One at a time. Raises as ProjectionEngine.catch_up."""
         try:
             return self._follow_to_the_end(progress)
-        except (CorruptJournalError, NewerFormatError) as error:
+        except PartUnreadableError as error:
             # What lies before the damage is in the views now and stays readable: in the file that was followed, which
             # may not be the one that is there by now.
             self.followed = self._following

@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from rune.errors import CorruptJournalError, IdentityCollisionError, StorageUnavailableError, ViewsStoppedError
+from rune.errors import IdentityCollisionError, PartUnreadableError, StorageUnavailableError, ViewsStoppedError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.records.events import Event, check_event, event_of
@@ -123,7 +123,7 @@ class Ledger:
             return
         try:
             await self._engine.caught_up()
-        except CorruptJournalError as error:
+        except PartUnreadableError as error:
             raise refused(error) from error
         last = await self._engine.query(lambda connection: event_index.last_pseq(connection, conversation_id))
         self._held.setdefault(conversation_id, _Held(last))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from rune.errors import CorruptJournalError, NewerFormatError, StorageError
+from rune.errors import PartUnreadableError, StorageError
 from rune.records.envelope import EventEnvelope
 from rune.store.event_store import Offset
 
@@ -31,5 +31,5 @@ def up_to_damage(stream: Iterator[Located], damage: list[StorageError]) -> Itera
     """
     try:
         yield from stream
-    except (CorruptJournalError, NewerFormatError) as error:
+    except PartUnreadableError as error:
         damage.append(error)

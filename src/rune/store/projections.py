@@ -18,10 +18,9 @@ from typing import TypeVar
 import apsw
 
 from rune.errors import (
-    CorruptJournalError,
     DamagedViewsError,
     JournalMovedError,
-    NewerFormatError,
+    PartUnreadableError,
     StorageError,
     StorageUnavailableError,
     ViewsStoppedError,
@@ -228,13 +227,10 @@ class ProjectionEngine:
                 self.catch_up()
             except ViewsStoppedError:
                 raise  # what is there may be no more than a beginning
-            except (CorruptJournalError, StorageUnavailableError) as error:
+            except (PartUnreadableError, StorageUnavailableError) as error:
                 self._report(error)
                 views = self._file.opened()
-                if (
-                    isinstance(error, (CorruptJournalError, NewerFormatError))
-                    and views.birth != self._follower.followed
-                ):
+                if isinstance(error, PartUnreadableError) and views.birth != self._follower.followed:
                     continue  # made anew by another process meanwhile: it may hold no more than a beginning
                 return views.connection
             views = self._file.opened()

@@ -26,6 +26,7 @@ def journal(state: JournalState, now_ms: int) -> Finding:
     lines += [_damage_line(damage) for damage in state.damage[:NAMED]]
     lines += _rest(len(state.damage), "damaged place")
     lines += [f"{name}: a later Rune wrote it" for name in state.newer[:NAMED]]
+    lines += [f"{name}: not written in this journal's form" for name in sorted(state.foreign)[:NAMED]]
     lines += [f"kept: {file.name} ({size_text(file.bytes)})" for file in state.kept[:NAMED]]
     lines += _rest(len(state.kept), "kept file")
     if state.unreadable:
@@ -37,11 +38,13 @@ def journal(state: JournalState, now_ms: int) -> Finding:
     if state.damage:
         mend = f"{_MEND} sets the damaged parts aside and keeps them, so that Rune can write again. "
         mend += "Until then everything that is intact can be read."
+    elif state.foreign:
+        mend = state.foreign[min(state.foreign)]
     elif state.newer:
         mend = "Use the Rune that wrote it; this one only reads what it understands."
     return Finding(
         name="journal",
-        state="broken" if state.damage or state.newer else "ok",
+        state="broken" if state.damage or state.newer or state.foreign else "ok",
         detail=_journal_detail(state),
         mend=mend,
         lines=tuple(lines),
@@ -51,6 +54,7 @@ def journal(state: JournalState, now_ms: int) -> Finding:
             "bytes": sum(slot.bytes for slot in state.slots),
             "damaged": len(state.damage),
             "newer": len(state.newer),
+            "foreign": len(state.foreign),
             "kept_files": len(state.kept),
         },
     )
@@ -60,6 +64,8 @@ def _journal_detail(state: JournalState) -> str:
     events = f"{counted(state.events, 'event')} in {counted(len(state.slots), 'slot')}"
     if state.damage:
         return f"{counted(len(state.damage), 'place is', 'places are')} damaged; {events} verified"
+    if state.foreign:
+        return f"{counted(len(state.foreign), 'file is', 'files are')} of another program; {events} verified"
     if state.newer:
         newer = counted(len(state.newer), "file is", "files are")
         return f"{newer} in a form that only a later Rune knows; {events} verified"

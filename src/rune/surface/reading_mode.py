@@ -1,6 +1,12 @@
 """What a person is told where a home can be read and not written."""
 
-from rune.errors import CorruptJournalError, NewerFormatError, StorageError, StorageUnavailableError
+from rune.errors import (
+    CorruptJournalError,
+    NewerFormatError,
+    StorageError,
+    StorageUnavailableError,
+    UnmigratedDialectError,
+)
 from rune.store.failures import refused
 
 
@@ -9,6 +15,8 @@ def notice(why: StorageError) -> str:
     missing = ""
     if isinstance(why, CorruptJournalError):
         missing = "the journal is damaged: what lies behind the damage may be missing, and "
+    elif isinstance(why, UnmigratedDialectError):
+        missing = "what another program put into the journal's folder is not shown, and "
     elif isinstance(why, NewerFormatError):
         missing = "what a newer Rune wrote is not shown, and "
     text = f"{missing}nothing can be written: {why.message.rstrip('.')}."

@@ -11,7 +11,8 @@ from rune.records.turns import StopReason
 from rune.store.hits import MessageHit
 
 Level = Literal["green", "yellow", "orange", "red"]
-FoundMessage = MessageHit
+
+__all__ = ("ContextUse", "ConversationRow", "Level", "MessageHit", "ModelRow", "TurnEnd")
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):

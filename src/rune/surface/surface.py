@@ -1,5 +1,7 @@
 """What a screen gets: the operator, views and commands, and nothing behind them."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from rune.config.settings import Settings
@@ -16,8 +18,8 @@ from rune.turn.trust import FolderTrust
 class Surface(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a surface needs. What a person types is kept by `drafts` until it is sent, and by `history`.
 
-    `reading_only` says why nothing can be written in this run (read-only or full disk, damage, a newer format);
-    None: all is well. Whatever would write raises an error with the same words.
+    `refusal` says why nothing can be written from now on (read-only or full disk, damage, a newer format); None: all
+    is well. It may come up at any time. Whatever would write raises an error with the same words.
     """
 
     settings: Settings
@@ -28,4 +30,4 @@ class Surface(msgspec.Struct, frozen=True, kw_only=True):
     drafts: DraftBook
     history: PromptHistory
     preferences: Preferences
-    reading_only: StorageError | None = None
+    refusal: Callable[[], StorageError | None]

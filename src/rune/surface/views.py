@@ -7,26 +7,30 @@ from itertools import islice
 from typing import Final
 
 from rune.context.reconstruct import Reconstruction, rebuild_messages
-from rune.errors import EvidenceTamperedError, ModelError, NotFoundError, StorageUnavailableError
+from rune.errors import EvidenceTamperedError, ModelError, NotFoundError, StorageError, StorageUnavailableError
 from rune.models.router import Router
 from rune.models.transport import ModelInfo
 from rune.observability.health import SubsystemHealth, SubsystemHealthRegistry
 from rune.records.envelope import EventEnvelope
+from rune.records.events import BodyErased
 from rune.records.messages import Channel, ConversationMessageRecord
 from rune.records.session import LeaseHolder
 from rune.records.traces import InferenceTraceRecord
+from rune.store.codec import decode_body
 from rune.store.conversations import Conversation, ConversationStateRepository
 from rune.store.evidence_store import Evidence
 from rune.store.intents import IntentRepository
 from rune.store.journal_tail import JournalTail
 from rune.store.leases import LeaseBook
+from rune.store.ledger import once
 from rune.store.order import Located
+from rune.store.rows import MOST_ROWS
 from rune.store.traces import TraceRepository
 from rune.store.turns import TurnRepository
 from rune.surface.context_text import use_of
 from rune.surface.export import WholeConversation
 from rune.surface.model_list import model_rows
-from rune.surface.rows import ContextUse, ConversationRow, FoundMessage, ModelRow, TurnEnd
+from rune.surface.rows import ContextUse, ConversationRow, MessageHit, ModelRow, TurnEnd
 
 # How long what was just appended may wait to be shown, and how many events are held at a time.
 _LOOK_SECONDS: Final = 0.25
@@ -162,7 +166,7 @@ class Views:
 
     async def search(
         self, text: str, *, folder: str | None = None, limit: int = 20, of_each: int | None = None
-    ) -> Sequence[FoundMessage]:
+    ) -> Sequence[MessageHit]:
         """Find messages in all conversations, the best match first: all words occur in each, "quoted words" together,
         the last word perhaps only begun; of each conversation at most `of_each`. Nothing is found for a text without
         words. Raises StorageError.
@@ -235,8 +239,21 @@ class Views:
         for recipe in trace.requests:
             names = {recipe.prefix, recipe.tools, *(block.blob for block in recipe.blocks)} - {""}
             blobs = await asyncio.to_thread(self._blobs, sorted(names))
-            rebuilt.append(rebuild_messages(recipe, blobs, messages))
+            said = [entry.message_id for entry in recipe.history]
+            lacking = [name for name in (*names, *said) if name not in blobs and name not in messages]
+            erased = await asyncio.to_thread(self._erased, lacking) if lacking else frozenset[str]()
+            rebuilt.append(rebuild_messages(recipe, blobs, messages, erased))
         return tuple(rebuilt)
+
+    def _erased(self, names: Sequence[str]) -> frozenset[str]:
+        """Return which of these blobs and messages the owner erased."""
+        gone: set[str] = set()
+        for envelope in self._recent_events(("body.erased",), MOST_ROWS):
+            with contextlib.suppress(StorageError):  # its list was lost: then nobody can say
+                body = decode_body(envelope, self._evidence)
+                if isinstance(body, BodyErased):
+                    gone.update(body.gone, body.event_ids)
+        return frozenset(name for name in names if name in gone or once(name) in gone)
 
     def _blobs(self, names: Sequence[str]) -> dict[str, bytes]:
         """Read what is there; what is missing or no longer what it was is the reconstruction's to say."""

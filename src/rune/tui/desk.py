@@ -6,10 +6,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from rune.config.trust import TrustStatus
 from rune.errors import RuneError
 from rune.records.messages import Channel
-from rune.surface.commands.command import CommandCall
 from rune.surface.commands.completion import Candidates
 from rune.surface.drafts import DraftFile, LeftDraft
 from rune.surface.prompt_history import Sent
@@ -17,14 +15,18 @@ from rune.surface.reading_mode import notice
 from rune.surface.results import CommandResult
 from rune.surface.surface import Surface
 from rune.tui.app_start import CHANNELS, AppStart
+from rune.tui.folder_trust import FolderTrust
 from rune.tui.listing import Listing
+from rune.tui.outbox import Outbox
 from rune.tui.talk import Talk
+from rune.tui.talk_commands import call_in, run_command, show_failure
 
 
 class Desk:
-    """What the person works at: a talk for each channel, one of them in front. `listing` has what to choose from.
+    """What the person works at: a talk for each channel, one of them in front, and what was said there and is not sent.
+    `listing` has what to choose from.
 
-    `changed` and `ended` are those of `Talk`, called for either of them.
+    `changed` is that of `Talk`, `ended` that of `Outbox`, called for either of them.
     """
 
     def __init__(
@@ -47,23 +49,32 @@ class Desk:
                 channel=channel,
                 folder=start.folder,
                 changed=changed,
-                ended=ended,
+                freed=self._sends_on,
                 requested_model=start.model,
-                max_steps=start.max_steps,
             )
             for channel in CHANNELS
         }
+        self.outboxes: dict[Channel, Outbox] = {
+            channel: Outbox(talk, surface.operator, ended=ended, max_steps=start.max_steps)
+            for channel, talk in self.talks.items()
+        }
+        self.trust = FolderTrust(surface, start.folder, lambda: self.talk)
 
     @property
     def notice(self) -> str:
         """Why nothing can be written, with what to do about it; "" where all is well."""
-        why = self.surface.reading_only
+        why = self.surface.refusal()
         return "" if why is None else notice(why)
 
     @property
     def talk(self) -> Talk:
         """The one in front."""
         return self.talks[self.channel]
+
+    @property
+    def outbox(self) -> Outbox:
+        """What waits for the conversation in front."""
+        return self.outboxes[self.channel]
 
     @property
     def other(self) -> Talk:
@@ -106,12 +117,12 @@ class Desk:
         """Send what was typed, in the channel in front or in another. In the chat, `>` at the beginning speaks to the
         task (terminal.md, Screen).
         """
-        task, talk = self.talks["task"], self.talks[channel or self.channel]
-        if talk.channel == "chat" and text.startswith(">") and text[1:].strip():
-            task.say(text[1:].strip(), pasted=pasted)
-            talk.tell(f"passed on to the task: {text[1:].strip()}")
+        channel = channel or self.channel
+        if channel == "chat" and text.startswith(">") and text[1:].strip():
+            self.outboxes["task"].say(text[1:].strip(), pasted=pasted)
+            self.talks[channel].tell(f"passed on to the task: {text[1:].strip()}")
         else:
-            talk.say(text, pasted=pasted)
+            self.outboxes[channel].say(text, pasted=pasted)
 
     def refuses(self, text: str, *, command: bool) -> bool:
         """Say whether this cannot be sent, as nothing can be written; commands can still be given."""
@@ -124,7 +135,7 @@ class Desk:
         """
         talk, name = self.talk, line.split(maxsplit=1)[0] if line.strip() else ""
         if name not in ("/new", "/resume", "/fork", "/hide"):
-            return await talk.command(line, quiet=quiet)
+            return await run_command(self.surface.commands, talk, line, quiet=quiet)
         was_held = talk.held_elsewhere
         try:
             async with talk.still():
@@ -132,17 +143,25 @@ class Desk:
                     # There is no task of this process to end.
                     await talk.begin_anew()
                     return CommandResult(text="", data={})
-                result = await talk.command(line, quiet=quiet)
+                result = await run_command(self.surface.commands, talk, line, quiet=quiet)
                 if result is not None and result.opens is not None:
                     await self._open(result.opens, within=talk)
                     if name in ("/fork", "/hide"):
                         self.talk.tell(result.text)
         except RuneError as error:
-            talk.failed(line, error)
+            show_failure(talk, line, error)
             return None
-        if name == "/fork" and result is not None and was_held and talk.waiting:
-            talk.go_on()  # it waited because the original could not take it
+        if name == "/fork" and result is not None and was_held and self.outboxes[talk.channel].waiting:
+            self.outboxes[talk.channel].go_on()  # it waited because the original could not take it
         return result
+
+    def _sends_on(self, talk: Talk) -> bool:
+        """Send what waits for just this one, which is free by now; False where nothing does."""
+        outbox = self.outboxes[talk.channel]
+        waits = bool(outbox.waiting)
+        if waits:
+            outbox.go_on()
+        return waits
 
     async def fork_held(self) -> None:
         """Go on in a fork of what another Rune has open: in one, however often this is asked for meanwhile."""
@@ -164,9 +183,7 @@ class Desk:
 
     async def candidates(self, line: str) -> Candidates:
         """Return how a command could go on."""
-        talk = self.talk
-        call = CommandCall(argument="", folder=self.folder, channel=talk.channel, conversation_id=talk.conversation_id)
-        return await self.surface.commands.candidates(line, call)
+        return await self.surface.commands.candidates(line, call_in(self.talk))
 
     async def history(self) -> tuple[Sent, ...]:
         """Return what was sent in this folder before, oldest first; what cannot be read is told."""
@@ -201,7 +218,7 @@ class Desk:
                 return False
             kept = [talk for talk in self.talks.values() if not talk.private]
             texts: dict[Channel, str] = {talk.channel: prompts.get(talk.channel, "") for talk in kept}
-            unsent: dict[Channel, tuple[str, ...]] = {talk.channel: talk.unsent for talk in kept}
+            unsent: dict[Channel, tuple[str, ...]] = {talk.channel: self.outboxes[talk.channel].unsent for talk in kept}
             unsent["task"] = (*self.offered, *unsent.get("task", ()))
             try:
                 await asyncio.to_thread(self._draft.save, texts, unsent)
@@ -231,37 +248,6 @@ class Desk:
         self.offered = tuple(rest)
         return first
 
-    async def trust(self) -> TrustStatus | None:
-        """Return whether the folder's files may instruct Rune; None when it cannot be known, which is told."""
-        try:
-            return await asyncio.to_thread(self.surface.trust.status, self.folder)
-        except RuneError as error:
-            self.talk.tell(f"whether this folder is trusted cannot be known: {error.message}", error.hint, tier=1)
-            return None
-
-    def is_asked(self, shown: TrustStatus) -> bool:
-        """Say whether the person is to be asked: not again for files to which they said no."""
-        if shown.state not in ("untrusted", "changed"):
-            return False
-        return self.surface.preferences.declined(shown.folder) != shown.digest
-
-    async def decline(self, shown: TrustStatus) -> None:
-        """Keep that the person said no to just these files."""
-        try:
-            await asyncio.to_thread(self.surface.preferences.decline, shown.folder, shown.digest)
-        except RuneError as error:
-            self.talk.tell(f"you will be asked again: {error.message}", error.hint, tier=1)
-
-    async def grant(self, shown: TrustStatus) -> None:
-        """Trust exactly what was shown."""
-        try:
-            await self.surface.trust.grant(shown)
-        except RuneError as error:
-            self.talk.tell(f"nothing was trusted: {error.message}", error.hint, tier=1)
-            return
-        files = ", ".join(file.path for file in shown.instructions.everything)
-        self.talk.tell(f"trusted: {files} instruct{'s' * (len(shown.instructions.everything) == 1)} Rune from now on")
-
     async def look_for_model(self) -> None:
         """Find out which model will answer in each channel, so that it can be shown before it is asked."""
         for talk in self.talks.values():
@@ -271,6 +257,7 @@ class Desk:
         """Stop sending; what is unsent is offered again next time. Returns what of it could not be kept."""
         for talk in self.talks.values():
             await talk.close()
+            await self.outboxes[talk.channel].close()
         saved = await self.save_draft(prompts)
         async with self._saving:
             draft, self._draft = self._draft, None
@@ -281,7 +268,7 @@ class Desk:
                 logging.getLogger(__name__).warning("%s", error.message)
         if saved:
             return ()
-        unsent = [text for talk in self.talks.values() for text in (*talk.unsent, prompts.get(talk.channel, ""))]
+        unsent = [text for each, box in self.outboxes.items() for text in (*box.unsent, prompts.get(each, ""))]
         return tuple(text for text in (*self.offered, *unsent) if text.strip())
 
     def goodbye(self) -> tuple[str, ...]:

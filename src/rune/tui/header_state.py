@@ -28,11 +28,12 @@ _OPENING_CELLS: Final = 20
 _MODEL_CELLS: Final = (40, 24, 20, 16, 12, 8, 6)
 _FOLDER_CELLS: Final = (40, 24, 16, 12)
 _LEAST_TITLE: Final = 6
+_TITLE_CELLS: Final = 16
 _ELSEWHERE_CELLS: Final = (40, 24, 12)
 # What goes first when the row is too narrow; a name takes its part one form further down.
 _ORDER: Final = (
     *("elsewhere", "elsewhere"),
-    *("folder", "model", "folder", "bar", "folder", "model", "health", "folder", "elsewhere", "bar", "health"),
+    *("folder", "model", "folder", "bar", "folder", "model", "health", "folder", "bar", "title", "elsewhere", "health"),
     *("model", "rune", "channels", "ctx", "model", "where", "model", "where", "ctx", "use"),
     *("channels", "model"),
 )
@@ -65,6 +66,7 @@ def header_line(state: HeaderState, width: int) -> Line:
         "rune": (_spans((" rune ", "accent strong")), ()),
         "model": _model(state),
         "where": _where(state),
+        "title": (_title(state, _TITLE_CELLS + len("  ")), ()),
         "elsewhere": _elsewhere(state),
         **_context(state.context),
         "health": _health(state),
@@ -72,8 +74,9 @@ def header_line(state: HeaderState, width: int) -> Line:
         "folder": _folder(state),
     }
     fitting = narrowed(parts, _ORDER, width - 1)
-    # The title takes what nothing else needs, so that nothing moves when it comes.
-    title = _title(state, width - 1 - sum(width_of(form) for form in fitting.values()))
+    # The title also takes what nothing else needs.
+    others = (width_of(form) for name, form in fitting.items() if name != "title")
+    title = _title(state, width - 1 - sum(others))
     left = (*fitting["rune"], *fitting["model"], *fitting["where"], *title, *fitting["elsewhere"])
     # Before there is a figure, what stands for it is next to its label, and the room for the bar behind it.
     figures = ("ctx", "bar", "use") if state.context is not None else ("ctx", "use", "bar")

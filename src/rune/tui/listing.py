@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rune.surface.found_text import OF_EACH
-from rune.surface.rows import ConversationRow, FoundMessage, ModelRow
+from rune.surface.rows import ConversationRow, MessageHit, ModelRow
 from rune.surface.surface import Surface
 
 # What one scrolls through; who wants more gives more words.
@@ -32,7 +32,7 @@ class Listing:
         """Return the conversations of all folders, both channels, the newest first."""
         return await self._views.rows(limit=_MOST_LISTED)
 
-    async def search(self, text: str) -> Sequence[FoundMessage]:
+    async def search(self, text: str) -> Sequence[MessageHit]:
         """Return the messages in all conversations in which the words of a text occur, the best match first,
         and of each conversation no more than a few.
         """

@@ -8,7 +8,13 @@ from typing import Final
 
 import msgspec
 
-from rune.errors import CorruptJournalError, NewerFormatError, RuneError, StorageUnavailableError
+from rune.errors import (
+    CorruptJournalError,
+    NewerFormatError,
+    RuneError,
+    StorageUnavailableError,
+    UnmigratedDialectError,
+)
 from rune.host.files import is_locked
 from rune.records.envelope import EventEnvelope
 from rune.records.events import BodyErased
@@ -77,15 +83,17 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
 
 class JournalState(msgspec.Struct, kw_only=True):
     """What a pass found. `named` are the blobs that events name, each with an event that does, `gone` those that an
-    erasure took although something names them; `newest` is the newest hlc in milliseconds; `open_turns` began and did
-    not end, by turn id with their conversation; `unreadable` are bodies that this Rune cannot take apart. `newer` are
-    segments that only a later Rune knows. `erased` gives the `body.erased` event by the events that it names,
-    `unblanked` are those of them whose erasing is not finished.
+    erasure took although something names them; `newest` is the newest hlc in milliseconds; `open_turns` began and
+    did not end, by turn id with their conversation; `unreadable` are bodies that this Rune cannot take apart.
+    `newer` are segments that only a later Rune knows, `foreign` those of another program, each with what to do.
+    `erased` gives the `body.erased` event by the events that it names, `unblanked` are those of them whose erasing
+    is not finished.
     """
 
     slots: list[SlotState] = []
     damage: list[Damage] = []
     newer: list[str] = []
+    foreign: dict[str, str] = {}
     kept: list[KeptFile] = []
     named: dict[str, Naming] = {}
     gone: set[str] = set()
@@ -204,9 +212,11 @@ class _Inspector:
                 self._damaged(path, reader.corrupt(place, tail.reason), tail.start)
         except NewerFormatError:
             self._state.newer.append(path.name)
+        except UnmigratedDialectError as error:
+            self._state.foreign[path.name] = error.hint
         except CorruptJournalError as error:
             self._damaged(path, error)
-        except (RuneError, OSError) as error:  # another dialect, or a file that cannot be read
+        except (RuneError, OSError) as error:  # a file that cannot be read
             reason = error.message if isinstance(error, RuneError) else error.strerror or str(error)
             self._damaged(path, CorruptJournalError(reason, file=str(path), line=1, byte=0))
         return "", 0

@@ -104,7 +104,7 @@ class ChatScreen(Screen[None]):
     def hand_over(self, desk: "Desk") -> None:
         """Leave to a desk what was sent before it was there, to be kept."""
         for event in self._early:
-            desk.talk.keep(event.text, pasted=event.pasted)
+            desk.outbox.keep(event.text, pasted=event.pasted)
         self._early = []
 
     async def attach(self, desk: "Desk") -> None:
@@ -139,7 +139,7 @@ class ChatScreen(Screen[None]):
             self._bars.show_waiting()
             return
         if not event.text.strip():
-            self.desk.talk.go_on()
+            self.desk.outbox.go_on()
             return
         if self._bars.puts_back(event.text, command=event.command):
             return
@@ -169,6 +169,7 @@ class ChatScreen(Screen[None]):
                 from rune.tui.screens import dialogs
 
                 picked = await dialogs.pick_conversation(self._rune, self.desk, line, self._clock)
+                self._bars.show()  # looking for them may have found that nothing can be written any more
                 if picked is None:
                     return
                 line, at = f"/resume {picked.conversation_id}", picked.message_id
@@ -194,18 +195,18 @@ class ChatScreen(Screen[None]):
         event.stop()
         if self.desk is None:
             return
-        if (text := self.desk.talk.take_back()) is not None:
+        if (text := self.desk.outbox.take_back()) is not None:
             typed = self._prompt.whole_text
             self._prompt.set_text(f"{text}\n{typed}" if typed else text)
         elif not self.desk.talk.read_on():
-            self.desk.talk.cancel()
+            self.desk.outbox.cancel()
 
     @on(Prompt.InterruptAsked)
     def _interrupt(self, event: Prompt.InterruptAsked) -> None:
         event.stop()
         if selected := self.get_selected_text():
             self._copy(selected)
-        elif self.desk is not None and self.desk.talk.cancel():
+        elif self.desk is not None and self.desk.outbox.cancel():
             return
         elif not self._bars.asks_again():
             self.post_message(self.LeaveAsked())
@@ -236,8 +237,11 @@ class ChatScreen(Screen[None]):
         self._views[talk.channel].show(greeted(talk))
         if talk.channel == self.channel:
             self._bars.heed()
-        if talk.unsent != self._unsent.get(talk.channel):
-            self._unsent[talk.channel] = talk.unsent
+        if self.desk is None:
+            return
+        unsent = self.desk.outboxes[talk.channel].unsent
+        if unsent != self._unsent.get(talk.channel):
+            self._unsent[talk.channel] = unsent
             self._schedule_draft()
 
     @on(TurnEnded)
@@ -261,8 +265,8 @@ class ChatScreen(Screen[None]):
 
     async def _ask_for_trust(self) -> None:
         """Show whether files here wait for a word of the person's."""
-        if self.desk is not None and (status := await self.desk.trust()) is not None:
-            self.query_one(TrustBar).ask(status if self.desk.is_asked(status) else None)
+        if self.desk is not None and (status := await self.desk.trust.status()) is not None:
+            self.query_one(TrustBar).ask(status if self.desk.trust.is_asked(status) else None)
 
     async def _decide_trust(self) -> None:
         from rune.tui.screens import dialogs

@@ -119,7 +119,7 @@ class ChatBars:
         desk = self._look().desk
         if desk is not None:
             talk = desk.talk
-            waits = bool(talk.waiting)
+            waits = bool(desk.outbox.waiting)
             self._screen.query_one(HeldBar).offer(talk.holder, waits=waits, brief=not (talk.offers_fork or waits))
 
     def show_waiting(self) -> None:
@@ -127,7 +127,7 @@ class ChatBars:
         seen = self._look()
         texts = list(seen.early)
         if seen.desk is not None:
-            texts += [message.text for message in seen.desk.talk.waiting]
+            texts += [message.text for message in seen.desk.outbox.waiting]
         self._screen.query_one(WaitingMessages).show(texts)
 
     def show_footer(self) -> None:
@@ -138,7 +138,7 @@ class ChatBars:
         state = FooterState(
             pace=talk.transcript.pace if talk is not None else None,
             now=asyncio.get_running_loop().time(),
-            waiting=len(talk.waiting) if talk is not None else len(seen.early),
+            waiting=len(seen.early) if seen.desk is None else len(seen.desk.outbox.waiting),
             following=seen.view.following,
             below=seen.view.below,
             hint=self._hint or self._progress,
@@ -154,7 +154,8 @@ class ChatBars:
         pace = talk.transcript.pace if talk is not None else None
         told = (
             pace and (pace.turn_id, pace.phase),
-            talk and (talk.waiting, talk.model, talk.holder, talk.offers_fork, talk.title),
+            talk and (talk.model, talk.holder, talk.offers_fork, talk.title),
+            desk and (desk.outbox.waiting, desk.notice),
         )
         if told != self._told:
             self._told = told

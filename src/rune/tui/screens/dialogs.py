@@ -62,15 +62,15 @@ async def show_help(app: AnyApp, desk: Desk) -> None:
 
 async def decide_trust(app: AnyApp, desk: Desk, clock: Clock) -> None:
     """Show what would instruct, and do what the person decides about it; where there is nothing, say so."""
-    if (status := await desk.trust()) is None:
+    if (status := await desk.trust.status()) is None:
         return
     if status.state == "nothing_to_trust":
         await desk.command("/trust")
         return
     match await app.push_screen_wait(InstructionsScreen(status, clock)):
         case "trust":
-            await desk.grant(status)
+            await desk.trust.grant(status)
         case "not_now":
-            await desk.decline(status)
+            await desk.trust.decline(status)
         case None:
             pass

@@ -22,7 +22,7 @@ _KEYS: Final = (("esc", "leaves"), *SCROLLING)
 class HelpScreen(ReadingScreen[None]):
     """Shows a text until the person leaves; its columns stay columns where it is narrow."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q,enter", "leave", "Leave", priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+c,f1,q,enter", "leave", "Leave", priority=True)]
     CSS_PATH = "help.tcss"
 
     def __init__(self, title: str, text: str) -> None:

@@ -22,7 +22,7 @@ class HistorySearch(ModalScreen[Sent | None]):
 
     BINDINGS: ClassVar[list[Binding]] = [
         Binding("escape", "leave", "Leave", priority=True),
-        Binding("ctrl+c", "leave", "Leave", show=False, priority=True),
+        Binding("ctrl+c", "leave", "Leave", show=False),
     ]
     CSS_PATH = "history_search.tcss"
 

@@ -35,7 +35,7 @@ _TAB: Final = 8
 class InstructionsScreen(ReadingScreen[InstructionsAnswer | None]):
     """Gives what the person decided, None when they only looked. Where nothing is to be decided it only shows."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f2", "dismiss", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+c,f2", "dismiss", "Back")]
     CSS_PATH = "instructions.tcss"
 
     def __init__(self, status: TrustStatus, clock: Clock) -> None:

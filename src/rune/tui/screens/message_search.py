@@ -8,7 +8,7 @@ from typing import Final
 from rune.errors import RuneError
 from rune.surface.ages import age
 from rune.surface.found_text import more_words, speaker
-from rune.surface.rows import FoundMessage
+from rune.surface.rows import MessageHit
 from rune.text.safe_text import SafeText, safe_text
 from rune.tui.fit import ELLIPSIS, cut_line, foreign, spread, width_of
 from rune.tui.lines import Line, Span, line
@@ -42,7 +42,7 @@ class MessageSearch(Picker):
     CSS_PATH = "picker.tcss"
 
     def __init__(
-        self, search: Callable[[str], Awaitable[Sequence[FoundMessage]]], *, now_ms: int, query: str = ""
+        self, search: Callable[[str], Awaitable[Sequence[MessageHit]]], *, now_ms: int, query: str = ""
     ) -> None:
         async def nothing() -> Found:
             return Found(())
@@ -64,7 +64,7 @@ class MessageSearch(Picker):
             super()._entered()
 
     async def _look_for(self, text: str) -> None:
-        hits: Sequence[FoundMessage] = ()
+        hits: Sequence[MessageHit] = ()
         try:
             hits = await self._search(text) if text.strip() else ()
             self._error = None
@@ -112,12 +112,12 @@ class MessageSearch(Picker):
 class FoundTable:
     """Draws the rows of what was found; which columns there are depends on the width alone."""
 
-    def __init__(self, found: Sequence[FoundMessage], *, now_ms: int) -> None:
+    def __init__(self, found: Sequence[MessageHit], *, now_ms: int) -> None:
         self._titles = {hit.conversation_id: hit.title for hit in found}
         self._now_ms = now_ms
         self._twins: dict[int, frozenset[str]] = {}
 
-    def line(self, hit: FoundMessage, width: int) -> Line:
+    def line(self, hit: MessageHit, width: int) -> Line:
         """Return a message in at most `width` cells: how old, in which conversation, who spoke, the words around the
         first match with all matches marked.
         """
@@ -132,11 +132,11 @@ class FoundTable:
         head = self._head(hit, cells, _ID_CELLS if wide else _NARROW_ID_CELLS)
         return line(Span(old, "dim"), *head.spans, Span(SafeText(who), "dim"), *_marked(hit, room))
 
-    def more(self, hit: FoundMessage, width: int) -> Line:
+    def more(self, hit: MessageHit, width: int) -> Line:
         """Return how much more was found in the conversation of a message, in at most `width` cells."""
         return line(Span(foreign(f"  {more_words(hit)}", width), "dim"))
 
-    def _head(self, hit: FoundMessage, cells: int, id_cells: int) -> Line:
+    def _head(self, hit: MessageHit, cells: int, id_cells: int) -> Line:
         """Return title and kind of the conversation; its id's end where its title reads like another one's."""
         marks: list[Span] = []
         if _title(hit.title, cells) in self._alike(cells):
@@ -157,7 +157,7 @@ class FoundTable:
         return self._twins[cells]
 
 
-def _rows(found: Sequence[FoundMessage], now_ms: int) -> Iterator[PickerRow]:
+def _rows(found: Sequence[MessageHit], now_ms: int) -> Iterator[PickerRow]:
     table = FoundTable(found, now_ms=now_ms)
     for hit in found:
         yield PickerRow(f"{hit.conversation_id} {hit.message_id}", "", partial(table.line, hit))
@@ -169,7 +169,7 @@ def _title(title: str, cells: int) -> SafeText:
     return foreign(title or "untitled", cells)
 
 
-def _marked(hit: FoundMessage, cells: int) -> tuple[Span, ...]:
+def _marked(hit: MessageHit, cells: int) -> tuple[Span, ...]:
     """Return the snippet from a little before its first match on, each match marked."""
     first = hit.marks[0][0] if hit.marks else 0
     at = max(first - min(_BEFORE, cells // 3), 0) if len(hit.snippet) > cells else 0

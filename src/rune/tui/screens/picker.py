@@ -17,6 +17,7 @@ from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input
+from textual.widgets.input import Selection
 
 from rune.errors import RuneError
 from rune.text.safe_text import SafeText, safe_text
@@ -52,11 +53,25 @@ class Found(NamedTuple):
 
 
 class FilterInput(Input):
-    """An input into which nothing comes that a terminal would act on, pasted or typed."""
+    """An input into which nothing comes that a terminal would act on, pasted or typed.
+
+    Ctrl+C is its own only while something is selected; else it is left to the screen.
+    """
 
     def replace(self, text: str, start: int, end: int) -> None:
         """Put safe text in place of what stands between two positions."""
         super().replace(safe_text(text[:_LONGEST], newlines=False, tabs=False), start, end)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Let Ctrl+C through to the screen where nothing is selected."""
+        if action == "copy" and self.selection.is_empty:
+            return False
+        return super().check_action(action, parameters)
+
+    def action_copy(self) -> None:
+        """Copy what is selected, which is selected no longer."""
+        super().action_copy()
+        self.selection = Selection.cursor(self.cursor_position)
 
 
 class PickerRows(ScrollView, can_focus=False):
@@ -188,7 +203,7 @@ class Picker(ModalScreen[str | None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Leave"),
+        Binding("escape,ctrl+c", "leave", "Leave"),
         Binding("up", "move(-1)", "Up", show=False, priority=True),
         Binding("down", "move(1)", "Down", show=False, priority=True),
         Binding("pageup", "page(-1)", "Page up", show=False, priority=True),

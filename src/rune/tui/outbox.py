@@ -1,0 +1,192 @@
+"""What a person said and is not stored yet: it waits here and is sent, one message after the other."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from rune.errors import LeaseHeldError, RuneError
+from rune.records.turns import StopReason
+from rune.tui.deltas import joined
+from rune.tui.flushes import Flushes
+from rune.tui.talk import Talk
+from rune.tui.transcript_state import cancelling, reduce, refused, sent, unsaid
+from rune.turn.events import Notice, TextDelta, ThinkingDelta, TurnClosed, TurnEvent, TurnOpened
+from rune.turn.flight import CancelToken
+from rune.turn.operator import RuneOperator
+from rune.turn.request import TurnRequest
+
+# After these the next waiting message is sent by itself. After any other end the person decides.
+GOES_ON: Final = frozenset({StopReason.ANSWERED, StopReason.LENGTH})
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that is not sent yet. `pasted`: none of it was typed."""
+
+    text: str
+    pasted: bool = False
+
+
+class Outbox:
+    """Sends to the conversation that `talk` shows, and has it show what comes of that.
+
+    `ended` is called on the event loop when a turn has, or could not begin. Times are those of the running event loop.
+    """
+
+    def __init__(
+        self, talk: Talk, operator: RuneOperator, *, ended: Callable[[Talk], None], max_steps: int | None = None
+    ) -> None:
+        self.waiting: tuple[Waiting, ...] = ()
+        self.held = False
+        self._talk = talk
+        self._operator = operator
+        self._ended = ended
+        self._max_steps = max_steps
+        self._stop = CancelToken()
+        self._sending: asyncio.Task[None] | None = None
+        self._on_its_way: Waiting | None = None
+        self._flushes: Flushes[TurnEvent] = Flushes(self._take)
+
+    @property
+    def unsent(self) -> tuple[str, ...]:
+        """Everything that was said and is not stored yet: what is on its way, and what waits."""
+        on_its_way = (self._on_its_way,) if self._on_its_way is not None else ()
+        return tuple(message.text for message in (*on_its_way, *self.waiting))
+
+    def say(self, text: str, *, pasted: bool = False) -> None:
+        """Send a message; while a turn runs it waits for its end. Also sends on what was held."""
+        self.waiting = (*self.waiting, Waiting(text=text, pasted=pasted))
+        self.go_on()
+
+    def keep(self, text: str, *, pasted: bool = False) -> None:
+        """Have a message wait until the person goes on."""
+        self.waiting, self.held = (*self.waiting, Waiting(text=text, pasted=pasted)), True
+
+    def go_on(self) -> None:
+        """Send what waits, also what was held back."""
+        self.held = False
+        if self._sending is None or self._sending.done():
+            # It shows what it does: that a message waited which is sent at once would only flash up.
+            self._sending = asyncio.create_task(self._send_waiting(), name=f"outbox {self._talk.channel}")
+        else:
+            self._talk.changed()
+
+    def take_back(self) -> str | None:
+        """Return the newest message that waits, which waits no longer; None when there is none."""
+        if not self.waiting:
+            return None
+        *rest, last = self.waiting
+        self.waiting = tuple(rest)
+        self.held = self.held and bool(rest)
+        self._talk.changed()
+        return last.text
+
+    def cancel(self) -> bool:
+        """Stop the running turn; False when none runs. What was said so far is kept."""
+        talk = self._talk
+        if not talk.busy:
+            return False
+        self._stop.cancel()
+        talk.transcript = cancelling(talk.transcript)
+        talk.changed()
+        return True
+
+    async def close(self) -> None:
+        """Stop sending; what was on its way and is not stored is unsent again. The operator ends the turn itself."""
+        if self._sending is not None:
+            self._sending.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sending
+
+    async def _send_waiting(self) -> None:
+        while self.waiting and not self.held:
+            async with self._talk.turnstile:
+                if not self.waiting or self.held:
+                    break  # it was taken back meanwhile
+                first, *rest = self.waiting
+                self.waiting, self._on_its_way = tuple(rest), first
+                reason = await self._send(first)
+                self.waiting = (*self._come_back(), *self.waiting)
+                self.held = bool(self.waiting) and reason not in GOES_ON
+            self._talk.changed()
+            self._ended(self._talk)
+
+    def _come_back(self) -> tuple[Waiting, ...]:
+        """Return what was on its way and did not become a turn: it is still the person's."""
+        message, self._on_its_way = self._on_its_way, None
+        return (message,) if message is not None else ()
+
+    async def _send(self, message: Waiting) -> StopReason | None:
+        """Run one turn; returns how it ended, None when there was no turn."""
+        talk, reason = self._talk, None
+        key, stop = talk.new_key(), CancelToken()
+        self._stop = stop
+        if talk.held_elsewhere and talk.conversation_id is not None:
+            await self._look_again(talk.conversation_id)
+        talk.transcript = sent(talk.transcript, key, message.text, asyncio.get_running_loop().time())
+        talk.changed()
+        request = TurnRequest(
+            text=message.text,
+            folder=talk.folder,
+            channel=talk.channel,
+            conversation_id=talk.conversation_id,
+            model=talk.requested_model,
+            max_steps=self._max_steps,
+        )
+        try:
+            async with contextlib.aclosing(self._operator.send_task(request, stop)) as events:
+                async for event in events:
+                    reason = self._heed(event) or reason
+                    self._pass_on(event)
+                    if isinstance(event, TurnOpened) and not talk.title:
+                        await talk.measure()
+                        talk.changed()
+        except RuneError as error:
+            self._refused(error, key)
+        except Exception as error:
+            logging.getLogger(__name__).exception("a message could not be sent")
+            self._refused(RuneError(f"a fault of Rune's own: {type(error).__name__}: {error}"), key)
+        else:
+            self._flushes.flush()
+        return reason
+
+    async def _look_again(self, conversation_id: str) -> None:
+        """Read anew what another Rune had open: it may be free by now, and more may have been said."""
+        try:
+            await self._talk.open(conversation_id)
+        except RuneError as error:
+            self._talk.tell(error.message, error.hint, tier=1)
+
+    def _refused(self, error: RuneError, key: str) -> None:
+        self._flushes.flush()
+        talk = self._talk
+        if isinstance(error, LeaseHeldError) and error.conversation_id == talk.conversation_id:
+            talk.transcript = unsaid(talk.transcript)  # the row above the prompt says why
+            talk.held_by(error)
+        else:
+            talk.transcript = refused(talk.transcript, error, key)
+
+    def _heed(self, event: TurnEvent) -> StopReason | None:
+        """Act on what an event says about the turn itself; returns how it ended, once it has."""
+        if isinstance(event, TurnOpened):
+            self._on_its_way = None
+            self._talk.begun(event)
+        return event.stop_reason if isinstance(event, TurnClosed) else None
+
+    def _pass_on(self, event: TurnEvent) -> None:
+        """Have an event shown: what comes in bursts gathered, anything else at once."""
+        if isinstance(event, Notice) and event.about == "trust":
+            return  # a row above the prompt says so
+        if isinstance(event, TextDelta | ThinkingDelta):
+            self._flushes.put(event)
+        else:
+            self._flushes.at_once(event)
+
+    def _take(self, events: list[TurnEvent]) -> None:
+        now = asyncio.get_running_loop().time()
+        for event in joined(events):
+            self._talk.transcript = reduce(self._talk.transcript, event, now)
+        self._talk.changed()

@@ -1,0 +1,40 @@
+"""Runs slash commands in a talk, which shows what they say."""
+
+from rune.errors import LeaseHeldError, RuneError
+from rune.surface.commands.command import CommandCall
+from rune.surface.commands.registry import Commands
+from rune.surface.results import CommandResult
+from rune.tui.talk import Talk
+
+
+async def run_command(commands: Commands, talk: Talk, line: str, *, quiet: bool = False) -> CommandResult | None:
+    """Run a slash command and show what it says, unless `quiet`; None when it could not be run, which is shown."""
+    name = line.split(maxsplit=1)[0] if line.strip() else line
+    try:
+        if name == "/done":
+            talk.refuse_while_busy()
+        result = await commands.run(line, call_in(talk))
+    except RuneError as error:
+        show_failure(talk, line, error)
+        return None
+    if result.opens is None and not quiet:
+        talk.output(line, result.text, ok=result.ok)
+    if name == "/rename":
+        await talk.measure()
+    if result.model is not None:
+        talk.requested_model = result.model
+        await talk.look_for_model()
+    return result
+
+
+def show_failure(talk: Talk, line: str, error: RuneError) -> None:
+    """Show that a command could not be run, and why."""
+    hint = error.hint
+    if isinstance(error, LeaseHeldError) and error.conversation_id:
+        hint = "Close it there, or go on in a fork: f6 while it is open here."
+    talk.output(line, f"{error.message}\n{hint}" if hint else error.message, ok=False)
+
+
+def call_in(talk: Talk) -> CommandCall:
+    """Return what a command gets to know of where it was given."""
+    return CommandCall(argument="", folder=talk.folder, channel=talk.channel, conversation_id=talk.conversation_id)
