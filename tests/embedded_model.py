@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rune.errors import ModelUnavailableError
-from rune.models.model_file import fetch_embedded
+from rune.models.embedded.model_file import fetch_embedded
 
 
 def real_model_file() -> Path:

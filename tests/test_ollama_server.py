@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rune.errors import BusyError, StreamBrokenError
-from rune.models.ollama import OllamaTransport
+from rune.models.ollama.transport import OllamaTransport
 from tests.models.transport_contract import collect, request, text_of
 
 ROOT = Path(__file__).parent.parent

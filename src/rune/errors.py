@@ -45,7 +45,7 @@
     |- IllegalTaskTransitionError   both states and the legal ones
     `- AlreadyDecidedError          an approval is answered once
 
-Foreign errors become ours at one door a library: `models/failures.py` for httpx, `store` for
+Foreign errors become ours at one door a library: `models/wire/failures.py` for httpx, `store` for
 apsw and the operating system. A surface prints message and hint; the traceback goes to the log.
 """
 

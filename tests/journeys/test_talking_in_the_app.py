@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rune.errors import ServerError
-from rune.models.ollama import OllamaTransport
+from rune.models.ollama.transport import OllamaTransport
 from rune.models.scripted import Pause, ScriptedTransport, breaks, says
 from rune.models.transport import ChatRequest, Progress
 from tests.tui.stage import Stage, stage

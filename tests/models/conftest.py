@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rune.models.ollama import OllamaTransport
+from rune.models.ollama.transport import OllamaTransport
 from tests.ollama_server import OllamaServer, ServedModel
 
 

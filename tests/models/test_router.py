@@ -12,7 +12,7 @@ from rune.errors import (
     RemoteRefusedError,
 )
 from rune.models.catalog import survey
-from rune.models.ollama import OllamaTransport
+from rune.models.ollama.transport import OllamaTransport
 from rune.models.router import Choice, Router
 from rune.models.scripted import ScriptedTransport
 from rune.models.transport import Capability, ModelInfo

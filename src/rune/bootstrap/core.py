@@ -16,12 +16,12 @@ from rune.host.clock import Clock, SystemClock
 from rune.host.ids import IdSource, UlidSource
 from rune.host.paths import Home, prepare_to_read, resolve_home
 from rune.host.secrets import collect_secrets
-from rune.models.embedded import EmbeddedTransport, embedded_installed
-from rune.models.endpoint import ollama_base_url
-from rune.models.model_file import embedded_model_path
-from rune.models.ollama import OllamaTransport
+from rune.models.embedded.model_file import embedded_model_path
+from rune.models.embedded.transport import EmbeddedTransport, embedded_installed
+from rune.models.ollama.transport import OllamaTransport
 from rune.models.scripted import ScriptedTransport
 from rune.models.transport import ChatTransport
+from rune.models.wire.endpoint import ollama_base_url
 from rune.observability.health import SubsystemHealthRegistry
 from rune.observability.inference_trace import TraceFile
 from rune.observability.retention import MEGABYTE

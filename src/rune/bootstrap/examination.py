@@ -13,8 +13,8 @@ from rune.errors import RuneError
 from rune.host.clock import Clock, SystemClock
 from rune.host.machine import available_memory
 from rune.host.paths import Home, resolve_home
-from rune.models.embedded import embedded_installed
-from rune.models.model_file import embedded_model_path
+from rune.models.embedded.model_file import embedded_model_path
+from rune.models.embedded.transport import embedded_installed
 from rune.models.router import Router
 from rune.observability.retention import Retention
 from rune.records.ids import is_id

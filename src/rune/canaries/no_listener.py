@@ -6,8 +6,8 @@ from pathlib import Path
 from rune.canaries.claim import alone, expect
 from rune.host.paths import resolve_home
 from rune.host.sockets import listening
-from rune.models.embedded import EmbeddedTransport, embedded_installed
-from rune.models.model_file import embedded_model_path
+from rune.models.embedded.model_file import embedded_model_path
+from rune.models.embedded.transport import EmbeddedTransport, embedded_installed
 from rune.models.transport import ChatRequest, LoadOptions
 
 CLAIM = "no Rune process listens on a network port"

@@ -14,7 +14,7 @@ from rune.cli.sessions import run_sessions
 from rune.errors import UsageError
 from rune.host.clock import SystemClock
 from rune.host.paths import prepare, resolve_home
-from rune.models.model_file import fetch_embedded as fetch_model
+from rune.models.embedded.model_file import fetch_embedded as fetch_model
 from rune.records.events import EVENT_KINDS
 from rune.surface.results import table
 from rune.surface.surface import Surface

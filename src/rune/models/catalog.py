@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from rune.errors import ModelError
-from rune.models.ollama_catalog import same_model
+from rune.models.ollama.catalog import same_model
 from rune.models.transport import ChatTransport, ModelInfo
 
 EMBEDDED: Final = "embedded"

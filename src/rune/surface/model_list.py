@@ -5,7 +5,7 @@ from typing import Final
 
 from rune.errors import ModelError
 from rune.models.catalog import EMBEDDED, Offer, can_chat
-from rune.models.ollama_catalog import same_model
+from rune.models.ollama.catalog import same_model
 from rune.models.router import Router
 from rune.models.transport import ModelInfo
 from rune.surface.rows import ModelRow

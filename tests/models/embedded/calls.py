@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from rune.models.embedded import SMOLLM2_NAME, EmbeddedTransport
+from rune.models.embedded.transport import SMOLLM2_NAME, EmbeddedTransport
 from rune.models.transport import ChatChunk, ChatRequest, Completed, LoadOptions, Progress, TextDelta
 
 WINDOW = 1024

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rune.models.embedded import EmbeddedTransport
+from rune.models.embedded.transport import EmbeddedTransport
 from tests.embedded_model import real_model_file
 from tests.models.embedded.calls import (
     left_in,

@@ -14,7 +14,7 @@ from rune.errors import (
     ModelUnavailableError,
     ServerError,
 )
-from rune.models.embedded import SMOLLM2_NAME, EmbeddedTransport
+from rune.models.embedded.transport import SMOLLM2_NAME, EmbeddedTransport
 from rune.models.transport import Completed, Progress, TextDelta
 from tests.models.embedded.calls import (
     LONG,

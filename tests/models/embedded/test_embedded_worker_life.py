@@ -15,7 +15,7 @@ from rune.errors import (
     ModelUnavailableError,
     StreamBrokenError,
 )
-from rune.models.embedded import EmbeddedTransport
+from rune.models.embedded.transport import EmbeddedTransport
 from rune.models.transport import Progress, TextDelta
 from tests.models.embedded.calls import (
     LONG,
@@ -127,7 +127,7 @@ async def test_the_key_stands_neither_in_the_arguments_nor_in_the_environment(tr
     await transport.count("")
     proc = Path(f"/proc/{pid_of(transport)}")
     arguments = proc.joinpath("cmdline").read_bytes().split(b"\0")
-    assert arguments[1:] == [b"-P", b"-m", b"rune.models.embedded_worker", b""]
+    assert arguments[1:] == [b"-P", b"-m", b"rune.models.embedded.worker", b""]
     own = {f"{name}={value}".encode() for name, value in os.environ.items()}
     new = set(proc.joinpath("environ").read_bytes().split(b"\0")) - own - {b""}
     assert {entry.partition(b"=")[0] for entry in new} <= {b"COLUMNS", b"LINES"}  # set by readline

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rune.models.stray_tag import StrayCloserFilter
+from rune.models.wire.stray_tag import StrayCloserFilter
 
 
 def through(pieces: list[str]) -> str:

@@ -21,7 +21,7 @@ from rune.errors import (
     ProtocolError,
     ServerError,
 )
-from rune.models.ndjson import as_object, decode_object, excerpt
+from rune.models.wire.ndjson import as_object, decode_object, excerpt
 
 _NESTING: Final = 2
 _TEXT_SHOWN: Final = 600

@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from rune.errors import ModelError, ModelTimeoutError, ModelUnavailableError, Phase, StreamBrokenError
-from rune.models.endpoint import locality
-from rune.models.failures import from_httpx
-from rune.models.ndjson import decode_object
-from rune.models.ollama_failures import Asked, from_status
+from rune.models.ollama.failures import Asked, from_status
+from rune.models.wire.endpoint import locality
+from rune.models.wire.failures import from_httpx
+from rune.models.wire.ndjson import decode_object
 from rune.version import __version__
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from rune.errors import CapabilityMissingError, ContextTruncatedError, ModelError, ModelNotFoundError, ProtocolError
-from rune.models.ollama import OllamaTransport
+from rune.models.ollama.transport import OllamaTransport
 from tests.models.transport_contract import DEADLINE
 from tests.ollama_server import Drop, OllamaServer, Reply, ServedModel, answers, fails, page, recorded, stream
 
-DATA = Path(__file__).parent.parent / "data" / "ollama"
+DATA = Path(__file__).parents[2] / "data" / "ollama"
 
 
 async def test_models_are_listed_in_the_servers_order_and_remote_ones_are_marked(server: OllamaServer) -> None:

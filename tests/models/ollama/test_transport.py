@@ -15,8 +15,8 @@ from rune.errors import (
     ModelUnavailableError,
     ProtocolError,
 )
-from rune.models.ollama import OllamaTransport
-from rune.models.ollama_http import make_client
+from rune.models.ollama.http import make_client
+from rune.models.ollama.transport import OllamaTransport
 from rune.models.transport import Progress, TextDelta
 from tests.models.conftest import Pauses
 from tests.models.transport_contract import DEADLINE, MESSAGES, TOOLS, TransportContract, collect, request, text_of
@@ -350,6 +350,6 @@ async def test_it_works_again_after_it_was_closed(server: OllamaServer, transpor
 
 
 def test_importing_the_transport_and_the_router_loads_no_http() -> None:
-    code = "import sys, rune.models.ollama, rune.models.router; print('httpx' in sys.modules)"
+    code = "import sys, rune.models.ollama.transport, rune.models.router; print('httpx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
     assert done.stdout.strip() == "False"

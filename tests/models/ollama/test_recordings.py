@@ -15,7 +15,7 @@ from rune.errors import (
     ServerError,
     StreamBrokenError,
 )
-from rune.models.ollama import OllamaTransport
+from rune.models.ollama.transport import OllamaTransport
 from rune.models.transport import Completed, ToolCallReady
 from tests.models.transport_contract import collect, request, text_of
 from tests.ollama_server import OllamaServer, recorded

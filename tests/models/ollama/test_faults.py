@@ -19,7 +19,7 @@ from rune.errors import (
     ServerError,
     StreamBrokenError,
 )
-from rune.models.ollama import OllamaTransport
+from rune.models.ollama.transport import OllamaTransport
 from rune.models.transport import Completed, Progress, TextDelta, ThinkingDelta, ToolCallReady
 from tests.models.transport_contract import TOOLS, collect, request, text_of
 from tests.ollama_server import Drop, OllamaServer, Part, Reply, Reset, call, cut, done, line, stream

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rune.errors import ProtocolError
-from rune.models.ndjson import DEPTH_CAP, LineSplitter, decode_object, excerpt
+from rune.models.wire.ndjson import DEPTH_CAP, LineSplitter, decode_object, excerpt
 from tests.ollama_replies import cut
 
 

@@ -1,6 +1,6 @@
 """The process that holds the embedded model: llama.cpp's own HTTP server on a unix socket.
 
-Started by `embedded_process` as `python -P -m rune.models.embedded_worker` and by nobody else. The first line
+Started by `embedded.process` as `python -P -m rune.models.embedded.worker` and by nobody else. The first line
 on stdin is a WorkerOrder as JSON: the key must stand neither in the arguments nor in the environment,
 where other processes can read it. stdin then stays open as the life line: its end means that the
 parent is gone. One line on stdout answers: `ready`, or `missing` where the extra is not installed. All that

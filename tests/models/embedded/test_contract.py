@@ -17,10 +17,10 @@ from rune.errors import (
     ServerError,
     StreamBrokenError,
 )
-from rune.models.embedded import EmbeddedTransport
+from rune.models.embedded.transport import EmbeddedTransport
 from tests.models.transport_contract import TransportContract, collect, request, text_of
 
-_FAKES = Path(__file__).parents[1] / "fakes" / "llama"
+_FAKES = Path(__file__).parents[2] / "fakes" / "llama"
 
 
 def _event(**fields: Any) -> bytes:

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rune.models.embedded_worker import WorkerOrder
+from rune.models.embedded.worker import WorkerOrder
 
-_FAKES = Path(__file__).parents[1] / "fakes" / "llama"
+_FAKES = Path(__file__).parents[2] / "fakes" / "llama"
 
 
 def _start(folder: Path, parent: int) -> subprocess.Popen[bytes]:
@@ -20,7 +20,7 @@ def _start(folder: Path, parent: int) -> subprocess.Popen[bytes]:
     )
     folder.joinpath("run").mkdir(mode=0o700)
     environ = {**os.environ, "PYTHONPATH": str(_FAKES), "RUNE_FAKE_LLAMA": str(folder)}
-    command = [sys.executable, "-P", "-m", "rune.models.embedded_worker"]
+    command = [sys.executable, "-P", "-m", "rune.models.embedded.worker"]
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
     assert worker.stdin is not None
     worker.stdin.write(msgspec.json.encode(order) + b"\n")

@@ -2,7 +2,7 @@ import httpx
 import pytest
 
 from rune.errors import ModelError, ModelTimeoutError, ModelUnavailableError, ProtocolError, StreamBrokenError
-from rune.models.failures import TRANSLATED, from_httpx
+from rune.models.wire.failures import TRANSLATED, from_httpx
 
 REQUEST = httpx.Request("GET", "http://127.0.0.1:1")
 

@@ -1,7 +1,7 @@
 import pytest
 
 from rune.errors import ConfigError
-from rune.models.endpoint import Locality, is_loopback, locality, ollama_base_url
+from rune.models.wire.endpoint import Locality, is_loopback, locality, ollama_base_url
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ from rune.errors import (
     ServerError,
     StreamBrokenError,
 )
-from rune.models import ollama_catalog as catalog
-from rune.models.endpoint import locality
-from rune.models.ndjson import LineSplitter
-from rune.models.ollama_failures import Asked
-from rune.models.ollama_http import CONNECT_TIMEOUT, ClientFactory, OllamaHttp, make_client
-from rune.models.ollama_wire import AnswerDecoder, chat_body, offers_tools
+from rune.models.ollama import catalog
+from rune.models.ollama.failures import Asked
+from rune.models.ollama.http import CONNECT_TIMEOUT, ClientFactory, OllamaHttp, make_client
+from rune.models.ollama.wire import AnswerDecoder, chat_body, offers_tools
 from rune.models.transport import ChatChunk, ChatRequest, Completed, ModelInfo, Progress
+from rune.models.wire.endpoint import locality
+from rune.models.wire.ndjson import LineSplitter
 from rune.records.traces import Dialect
 
 if TYPE_CHECKING:

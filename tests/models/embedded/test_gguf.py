@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rune.errors import ModelUnavailableError
-from rune.models.gguf import read_header
+from rune.models.embedded.gguf import read_header
 
 
 def _text(value: str) -> bytes:

@@ -14,7 +14,7 @@ import msgspec
 
 from rune.errors import ModelUnavailableError, StorageUnavailableError
 from rune.host.paths import runtime_dir
-from rune.models.embedded_worker import WorkerOrder
+from rune.models.embedded.worker import WorkerOrder
 
 INSTALL_HINT = 'Run `pip install "rune-local[embedded]"`.'
 
@@ -131,7 +131,7 @@ async def _spawn(log_path: Path) -> tuple[asyncio.subprocess.Process, int]:
             sys.executable,
             "-P",
             "-m",
-            "rune.models.embedded_worker",
+            "rune.models.embedded.worker",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,

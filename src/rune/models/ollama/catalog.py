@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from rune.errors import ProtocolError
-from rune.models.ndjson import as_list, as_object
 from rune.models.transport import Capability, ModelInfo
+from rune.models.wire.ndjson import as_list, as_object
 
 PROVIDER: Final = "ollama"
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from rune.errors import ModelError, ModelUnavailableError, Phase, ProtocolError, StreamBrokenError
-from rune.models.embedded_process import EmbeddedWorker, Launch, start_worker
-from rune.models.embedded_wire import refusal
-from rune.models.failures import from_httpx
+from rune.models.embedded.process import EmbeddedWorker, Launch, start_worker
+from rune.models.embedded.wire import refusal
+from rune.models.wire.failures import from_httpx
 
 if TYPE_CHECKING:
     import httpx

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from rune.errors import ContextTruncatedError, EmptyOutputError, ModelError, Phase, ProtocolError, ServerError
-from rune.models.sse import EventDecoder
 from rune.models.transport import (
     ChatChunk,
     ChatRequest,
@@ -21,6 +20,7 @@ from rune.models.transport import (
     ThinkingDelta,
     ToolCallReady,
 )
+from rune.models.wire.sse import EventDecoder
 from rune.records.tools import ToolCall
 from rune.records.usage import Usage
 

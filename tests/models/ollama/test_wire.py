@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rune.errors import ContextTruncatedError, ModelError, ProtocolError
-from rune.models.ollama_failures import Asked, from_status, unwrap
-from rune.models.ollama_wire import AnswerDecoder, chat_body, was_cut
+from rune.models.ollama.failures import Asked, from_status, unwrap
+from rune.models.ollama.wire import AnswerDecoder, chat_body, was_cut
 from rune.models.transport import ChatChunk, ChatRequest, Completed, LoadOptions, TextDelta, ToolCallReady
 from tests.models.transport_contract import MESSAGES, TOOLS
 from tests.ollama_replies import call, done, line

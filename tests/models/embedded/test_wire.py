@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rune.errors import ContextTruncatedError, EmptyOutputError, ModelError, ProtocolError, ServerError
-from rune.models.embedded_wire import AnswerReader, chat_body, refusal
+from rune.models.embedded.wire import AnswerReader, chat_body, refusal
 from rune.models.transport import (
     ChatChunk,
     ChatRequest,
@@ -24,7 +24,7 @@ from rune.models.transport import (
 from rune.records.tools import ToolCall
 
 _ORDER: list[type[ChatChunk]] = [Progress, TextDelta, Completed]
-_RECORDED = (Path(__file__).parents[1] / "data" / "embedded" / "answer.sse").read_bytes()
+_RECORDED = (Path(__file__).parents[2] / "data" / "embedded" / "answer.sse").read_bytes()
 
 
 def _request(messages: bytes, **changes: Any) -> ChatRequest:

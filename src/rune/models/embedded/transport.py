@@ -20,11 +20,11 @@ from rune.errors import (
     ModelUnavailableError,
     Phase,
 )
-from rune.models.embedded_client import EmbeddedClient, open_client
-from rune.models.embedded_process import INSTALL_HINT, Launch
-from rune.models.embedded_wire import AnswerReader, chat_body
-from rune.models.gguf import read_header
-from rune.models.model_file import SMOLLM2
+from rune.models.embedded.client import EmbeddedClient, open_client
+from rune.models.embedded.gguf import read_header
+from rune.models.embedded.model_file import SMOLLM2
+from rune.models.embedded.process import INSTALL_HINT, Launch
+from rune.models.embedded.wire import AnswerReader, chat_body
 from rune.models.transport import Capability, ChatChunk, ChatRequest, ModelInfo, Progress
 from rune.records.traces import Dialect
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rune.errors import ProtocolError
-from rune.models.sse import EventDecoder
+from rune.models.wire.sse import EventDecoder
 
 _LINES = st.sampled_from(
     [

@@ -6,9 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from rune.errors import EmptyOutputError, ModelError, ProtocolError, ServerError, StreamBrokenError
-from rune.models.ndjson import as_list, as_object, decode_object, excerpt
-from rune.models.ollama_failures import Asked, truncated, typed, unwrap
-from rune.models.stray_tag import StrayCloserFilter
+from rune.models.ollama.failures import Asked, truncated, typed, unwrap
 from rune.models.transport import (
     ChatChunk,
     ChatRequest,
@@ -18,6 +16,8 @@ from rune.models.transport import (
     ThinkingDelta,
     ToolCallReady,
 )
+from rune.models.wire.ndjson import as_list, as_object, decode_object, excerpt
+from rune.models.wire.stray_tag import StrayCloserFilter
 from rune.records.tools import ToolCall
 from rune.records.usage import Usage
 

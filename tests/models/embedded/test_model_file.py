@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from rune.errors import ConfigError, ModelUnavailableError, StorageUnavailableError
-from rune.models.model_file import SMOLLM2, PinnedFile, embedded_model_path, fetch_embedded
+from rune.models.embedded.model_file import SMOLLM2, PinnedFile, embedded_model_path, fetch_embedded
 from tests.small_disk import needs_root, small_disk
 
 _CONTENT = b"GGUF" + bytes(range(256)) * 5000
@@ -203,10 +203,10 @@ def test_what_a_killed_fetch_left_is_cleared_by_the_next(tmp_path: Path, models_
         tmp_path / "slow", f'for last; do :; done; echo half > "$last/half"; echo on > "{fifo}"; exec sleep 60'
     )
     program = (
-        "import sys; from pathlib import Path; from tests.models.test_model_file import _fetch;"
+        "import sys; from pathlib import Path; from tests.models.embedded.test_model_file import _fetch;"
         "_fetch(Path(sys.argv[1]), Path(sys.argv[2]))"
     )
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     child = subprocess.Popen(
         [sys.executable, "-c", program, str(models_dir), str(slow)], cwd=root, start_new_session=True
     )

@@ -1,0 +1,1 @@
+"""A model in a child process of Rune itself: llama.cpp on a unix socket (models.md)."""

@@ -1,0 +1,1 @@
+"""Ollama through its native API (models.md)."""
