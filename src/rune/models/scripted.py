@@ -28,6 +28,7 @@ from rune.models.transport import (
     ChatRequest,
     Completed,
     CompletionReason,
+    LoadedModel,
     ModelInfo,
     TextDelta,
     ThinkingDelta,
@@ -162,6 +163,10 @@ class ScriptedTransport:
         """Return the scripted window, in tokens."""
         await self.describe(model)
         return self._window
+
+    async def loaded(self) -> list[LoadedModel]:
+        """Say that all of its models are in memory, with the scripted window."""
+        return [LoadedModel(name=info.name, window=self._window, size=info.size, on_gpu=None) for info in self._models]
 
     async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
         """Raise CapabilityMissingError: a script has no vectors."""

@@ -5,10 +5,11 @@ already rendered in the transport's own `dialect`, and stand in the body byte fo
 """
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from rune.records.models import ThinkLevel
 from rune.records.tools import ToolCall
 from rune.records.traces import Dialect
 from rune.records.usage import Usage
@@ -44,8 +45,9 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One model call. `messages` and `tools` are rendered JSON arrays (`tools` is `b"[]"` when none);
-    `format` a JSON schema that constrains the answer; `think` None leaves it to the model, which for
-    Ollama means on. `max_tokens` None: as many as fit. `estimated` is the prompt by the estimator.
+    `format` a JSON schema that constrains the answer. `think` None leaves it to the model, which for Ollama
+    means on; a server that knows no levels takes any of them as on. `max_tokens` None: as many as fit.
+    `estimated` is the prompt by the estimator.
     """
 
     model: str
@@ -54,8 +56,29 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     options: LoadOptions
     estimated: int
     format: bytes | None = None
-    think: bool | None = None
+    think: ThinkLevel | None = None
     max_tokens: int | None = None
+
+
+class LoadedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that is in memory now. Bytes and tokens; None where the server does not say. `on_gpu` is how much of
+    `size` lies on the GPU; `expires_at` is RFC 3339, "" for never or not known.
+    """
+
+    name: str
+    window: int | None
+    size: int | None
+    on_gpu: int | None
+    expires_at: str = ""
+
+
+class PullProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far fetching a model is: `status` as the server words it, bytes of the part `part` ("": no part)."""
+
+    status: str
+    part: str = ""
+    done: int | None = None
+    total: int | None = None
 
 
 class Progress(msgspec.Struct, frozen=True, tag="progress"):
@@ -121,6 +144,10 @@ class ChatTransport(Protocol):
         """Return the window that the loaded model really has, in tokens; None when unknown or not loaded."""
         ...
 
+    async def loaded(self) -> list[LoadedModel]:
+        """List what is in memory now; empty where the server does not say. Raises ModelUnavailableError."""
+        ...
+
     def chat(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
         """Stream one answer; an async generator, so that closing it early is a defined act."""
         ...
@@ -131,4 +158,19 @@ class ChatTransport(Protocol):
 
     async def close(self) -> None:
         """Let go of connections and children; may be called twice."""
+        ...
+
+
+@runtime_checkable
+class ModelLibrary(Protocol):
+    """A server that fetches and removes models; a ChatTransport that is none cannot (`isinstance` tells)."""
+
+    def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
+        """Fetch a model; the last progress has the status `success`. Closing the iterator stops it, and the next
+        pull goes on where it was. Raises ModelNotFoundError, ModelUnavailableError, else another ModelError.
+        """
+        ...
+
+    async def remove(self, model: str) -> None:
+        """Remove a model from the server's disk. Raises ModelNotFoundError, ModelUnavailableError."""
         ...

@@ -12,6 +12,7 @@ import msgspec
 from rune.records.approvals import PendingApprovalRecord
 from rune.records.envelope import EventEnvelope
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
+from rune.records.models import ModelScoreRecord, ThinkLevel
 from rune.records.record import Record
 from rune.records.tasks import TaskStateRecord
 from rune.records.tools import PreparedCall, ToolResult
@@ -85,13 +86,14 @@ class HistoryArchived(Record, frozen=True, kw_only=True):
 
 
 class ModelSelected(Record, frozen=True, kw_only=True):
-    """The model of a conversation changed, by whom it was chosen."""
+    """The model of a conversation changed, or how it thinks. `thinking` None: as it was, or left to the model."""
 
     schema_version: int = 1
     conversation_id: str
     model: str
     provider: str
     previous: str
+    thinking: ThinkLevel | None = None
 
 
 class CapabilityFailed(Record, frozen=True, kw_only=True):
@@ -302,7 +304,7 @@ EVENT_KINDS: dict[str, EventKind] = {
     ),
     **_kinds(
         "model",
-        ("model.score", "how a model did", None),
+        ("model.score", "how a model did", ModelScoreRecord),
         ("model.unavailable", "a model or its server could not be reached", ModelUnavailable),
     ),
     **_kinds(

@@ -6,7 +6,8 @@ from rune.records.record import Record
 
 BlockPlacement = Literal["prefix", "body", "tail", "last"]
 DropReason = Literal["over_budget", "struck_by_owner", "history_trimmed"]
-Dialect = Literal["ollama", "openai"]
+Dialect = Literal["ollama", "openai", "constrained"]
+"""How messages are written: the two servers' ways with native calls, and plain text with calls as JSON."""
 
 
 class RecipeBlock(Record, frozen=True, kw_only=True):

@@ -184,7 +184,7 @@ async def test_what_the_model_cannot_do_is_refused_before_anything_is_loaded(tra
     with pytest.raises(CapabilityMissingError, match="tools"):
         await all_of(transport.chat(ask("Hi", tools=b'[{"type":"function"}]')))
     with pytest.raises(CapabilityMissingError, match="thinking"):
-        await all_of(transport.chat(ask("Hi", think=True)))
+        await all_of(transport.chat(ask("Hi", think="on")))
     with pytest.raises(CapabilityMissingError, match="embedding"):
         await transport.embed(SMOLLM2_NAME, ["a"])
     with pytest.raises(ModelNotFoundError, match="'another'"):

@@ -15,9 +15,9 @@ from rune.errors import (
     ModelUnavailableError,
     ProtocolError,
 )
-from rune.models.ollama.http import make_client
 from rune.models.ollama.transport import OllamaTransport
 from rune.models.transport import Progress, TextDelta
+from rune.models.wire.http import make_client
 from tests.models.conftest import Pauses
 from tests.models.transport_contract import DEADLINE, MESSAGES, TOOLS, TransportContract, collect, request, text_of
 from tests.ollama_server import (

@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rune.errors import ContextTruncatedError, ModelError, ProtocolError
-from rune.models.ollama.failures import Asked, from_status, unwrap
+from rune.models.ollama.failures import from_status, unwrap
 from rune.models.ollama.wire import AnswerDecoder, chat_body, was_cut
 from rune.models.transport import ChatChunk, ChatRequest, Completed, LoadOptions, TextDelta, ToolCallReady
+from rune.models.wire.http import Asked
+from rune.records.models import ThinkLevel
 from tests.models.transport_contract import MESSAGES, TOOLS
 from tests.ollama_replies import call, done, line
 
@@ -38,9 +40,9 @@ def test_what_was_not_asked_for_is_not_sent() -> None:
     assert not {"tools", "think", "format", "keep_alive"} & fields.keys()
 
 
-@pytest.mark.parametrize("think", [True, False])
-def test_think_passes_as_given(think: bool) -> None:
-    assert json.loads(chat_body(request(think=think)))["think"] is think
+@pytest.mark.parametrize(("think", "sent"), [("on", True), ("off", False), ("low", "low"), ("high", "high")])
+def test_thinking_is_sent_as_ollama_takes_it(think: ThinkLevel, sent: bool | str) -> None:
+    assert json.loads(chat_body(request(think=think)))["think"] == sent
 
 
 def test_a_schema_and_a_limit_are_sent_in_their_places() -> None:

@@ -25,7 +25,7 @@ from rune.models.embedded.gguf import read_header
 from rune.models.embedded.model_file import SMOLLM2
 from rune.models.embedded.process import INSTALL_HINT, Launch
 from rune.models.embedded.wire import AnswerReader, chat_body
-from rune.models.transport import Capability, ChatChunk, ChatRequest, ModelInfo, Progress
+from rune.models.transport import Capability, ChatChunk, ChatRequest, LoadedModel, ModelInfo, Progress
 from rune.records.traces import Dialect
 
 if TYPE_CHECKING:
@@ -102,6 +102,13 @@ class EmbeddedTransport:
         if client is None or self._info is None or model != self._info.name:
             return None
         return client.window
+
+    async def loaded(self) -> list[LoadedModel]:
+        """List the model while its worker runs; its size is the worker's memory, and none of it is on a GPU."""
+        client = self._running()
+        if client is None or self._info is None:
+            return []
+        return [LoadedModel(name=self._info.name, window=client.window, size=client.worker.memory(), on_gpu=0)]
 
     def memory(self) -> int | None:
         """Return the worker's resident memory in bytes; None while there is no worker."""
@@ -255,7 +262,7 @@ class EmbeddedTransport:
 def _check(request: ChatRequest, capabilities: frozenset[Capability]) -> None:
     if request.tools != b"[]" and "tools" not in capabilities:
         raise CapabilityMissingError(request.model, "tools")
-    if request.think and "thinking" not in capabilities:
+    if request.think not in {None, "off"} and "thinking" not in capabilities:
         raise CapabilityMissingError(request.model, "thinking")
 
 

@@ -40,7 +40,7 @@ def chat_body(request: ChatRequest, sampling: Mapping[str, float]) -> bytes:
     if request.max_tokens is not None:
         extras["max_tokens"] = request.max_tokens
     if request.think is not None:
-        extras["chat_template_kwargs"] = {"enable_thinking": request.think}
+        extras["chat_template_kwargs"] = {"enable_thinking": request.think != "off"}
     body = msgspec.json.encode(extras)[:-1] + b',"messages":' + request.messages
     if request.tools != b"[]":
         body += b',"tools":' + request.tools

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from rune.errors import ProtocolError
-from rune.models.transport import Capability, ModelInfo
+from rune.models.transport import Capability, LoadedModel, ModelInfo
 from rune.models.wire.ndjson import as_list, as_object
 
 PROVIDER: Final = "ollama"
@@ -72,6 +72,20 @@ def read_window(answer: dict[str, Any], name: str) -> int | None:
 def is_loaded(answer: dict[str, Any], name: str) -> bool:
     """Whether `/api/ps` lists the model."""
     return _loaded(answer, name) is not None
+
+
+def read_loaded(answer: dict[str, Any]) -> list[LoadedModel]:
+    """Return what `/api/ps` lists. A `size_vram` of zero is left out by the server, as every zero is."""
+    return [
+        LoadedModel(
+            name=_string(entry, "name") or _string(entry, "model"),
+            window=_positive(entry.get("context_length")),
+            size=_positive(entry.get("size")),
+            on_gpu=_positive(entry.get("size_vram")) or 0,
+            expires_at=_string(entry, "expires_at"),
+        )
+        for entry in _entries(answer, "models")
+    ]
 
 
 def show_body(model: str) -> bytes:

@@ -21,6 +21,7 @@ from rune.errors import (
     ProtocolError,
     ServerError,
 )
+from rune.models.wire.http import Asked
 from rune.models.wire.ndjson import as_object, decode_object, excerpt
 
 _NESTING: Final = 2
@@ -49,14 +50,6 @@ _CAPABILITIES: Final[dict[str, Literal["chat", "tools", "thinking", "vision", "e
 }
 _NO_SUCH_MODEL: Final = re.compile(r"model .*not found|try pulling it", re.IGNORECASE | re.DOTALL)
 _NOT_OLLAMA: Final = "Is that an Ollama server? Check the address in OLLAMA_HOST or `model.host`."
-
-
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """The call that a failure belongs to; tokens."""
-
-    model: str
-    estimated: int | None = None
-    window: int | None = None
 
 
 class ErrorText(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,11 +18,11 @@ from rune.errors import (
     StreamBrokenError,
 )
 from rune.models.ollama import catalog
-from rune.models.ollama.failures import Asked
-from rune.models.ollama.http import CONNECT_TIMEOUT, ClientFactory, OllamaHttp, make_client
+from rune.models.ollama.failures import from_status
 from rune.models.ollama.wire import AnswerDecoder, chat_body, offers_tools
-from rune.models.transport import ChatChunk, ChatRequest, Completed, ModelInfo, Progress
+from rune.models.transport import ChatChunk, ChatRequest, Completed, LoadedModel, ModelInfo, Progress
 from rune.models.wire.endpoint import locality
+from rune.models.wire.http import CONNECT_TIMEOUT, Asked, ClientFactory, ServerHttp, make_client
 from rune.models.wire.ndjson import LineSplitter
 from rune.records.traces import Dialect
 
@@ -59,7 +59,7 @@ class OllamaTransport:
         client_factory: ClientFactory = make_client,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self._http = OllamaHttp(base_url, client_factory=client_factory)
+        self._http = ServerHttp(base_url, refusal=from_status, client_factory=client_factory)
         self._first_byte_timeout = first_byte_timeout
         self._token_timeout = token_timeout
         self._sleep = sleep
@@ -107,6 +107,10 @@ class OllamaTransport:
     async def window_in_force(self, model: str) -> int | None:
         """Return the window that the loaded model really has, in tokens; None when unknown or not loaded."""
         return catalog.read_window(await self._discover("GET", "/api/ps"), model)
+
+    async def loaded(self) -> list[LoadedModel]:
+        """List what is in memory, from `/api/ps`. Raises ModelUnavailableError, else another ModelError."""
+        return catalog.read_loaded(await self._discover("GET", "/api/ps"))
 
     async def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
         """Return one vector a text, in order. Raises CapabilityMissingError for a model that only chats,

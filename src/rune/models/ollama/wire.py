@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from rune.errors import EmptyOutputError, ModelError, ProtocolError, ServerError, StreamBrokenError
-from rune.models.ollama.failures import Asked, truncated, typed, unwrap
+from rune.models.ollama.failures import truncated, typed, unwrap
 from rune.models.transport import (
     ChatChunk,
     ChatRequest,
@@ -16,6 +16,7 @@ from rune.models.transport import (
     ThinkingDelta,
     ToolCallReady,
 )
+from rune.models.wire.http import Asked
 from rune.models.wire.ndjson import as_list, as_object, decode_object, excerpt
 from rune.models.wire.stray_tag import StrayCloserFilter
 from rune.records.tools import ToolCall
@@ -24,6 +25,7 @@ from rune.records.usage import Usage
 NO_TOOLS: Final = b"[]"
 
 _KNOWN_KEYS: Final = frozenset({"message", "response", "status", "done"})
+_THINK: Final = {"off": False, "on": True}
 _LARGEST_COUNT: Final = 2**53
 # Tokens at a prompt's head that survive the server's cut: num_keep, and one more with a begin mark.
 _KEPT_AT_HEAD: Final = (4, 5)
@@ -47,7 +49,7 @@ def chat_body(request: ChatRequest) -> bytes:
     if request.format is not None:
         parts += [b',"format":', request.format]
     if request.think is not None:
-        parts += [b',"think":', encode(request.think)]
+        parts += [b',"think":', encode(_THINK.get(request.think, request.think))]
     # A cut prompt must be an error, never a silence, and the same load options go with every call (rules 8, 9).
     parts += [b',"stream":true,"truncate":false,"shift":false,"options":', encode(options), b"}"]
     return b"".join(parts)

@@ -1,13 +1,14 @@
-"""HTTP with one Ollama server: one kept-alive client, made on first use (models.md, rules 13, 14, 17)."""
+"""HTTP with one model server: one kept-alive client, made on first use (models.md, rules 13, 14, 17)."""
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
 
 from rune.errors import ModelError, ModelTimeoutError, ModelUnavailableError, Phase, StreamBrokenError
-from rune.models.ollama.failures import Asked, from_status
 from rune.models.wire.endpoint import locality
 from rune.models.wire.failures import from_httpx
 from rune.models.wire.ndjson import decode_object
@@ -47,11 +48,38 @@ def make_client(base_url: str) -> "httpx.AsyncClient":
     )
 
 
-class OllamaHttp:
-    """Requests to one server, with typed failures. Deadlines are in the event loop's own time."""
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """The call that a failure belongs to; tokens."""
 
-    def __init__(self, base_url: str, *, client_factory: ClientFactory = make_client) -> None:
+    model: str
+    estimated: int | None = None
+    window: int | None = None
+
+
+class Refusal(Protocol):
+    """Types an answer that is not a 200: its status, the first bytes of its body, where a redirect leads ("")."""
+
+    def __call__(self, status: int, body: bytes, *, asked: Asked, location: str = "") -> ModelError:
+        """Return the typed error."""
+        ...
+
+
+class ServerHttp:
+    """Requests to one server, with typed failures; `refusal` types what is no 200. `headers` go with each request.
+    Deadlines are in the event loop's own time.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        refusal: Refusal,
+        headers: Mapping[str, str] | None = None,
+        client_factory: ClientFactory = make_client,
+    ) -> None:
         self.url = base_url.rstrip("/")
+        self._refusal = refusal
+        self._headers = dict(headers or {})
         self._client_factory = client_factory
         self._client: httpx.AsyncClient | None = None
 
@@ -77,11 +105,11 @@ class OllamaHttp:
     ) -> "httpx.Response":
         """Send a request and return its 200 with the body still to come; the caller closes it.
 
-        Ollama sends not even the status line before the first token, so all waiting is in here. Raises
+        A server may send not even the status line before the first token, so all waiting is in here. Raises
         ModelError: an answer that is not a 200, typed; no connection; nothing before `deadline`.
         """
         client = self._connected()
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+        headers = self._headers | ({"Content-Type": "application/json"} if body is not None else {})
         request = client.build_request(method, self.url + path, content=body, headers=headers)
         request.extensions["timeout"] = {"connect": connect}
         try:
@@ -96,7 +124,7 @@ class OllamaHttp:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(response.aclose)
             said = await self._error_body(response)
-            raise from_status(
+            raise self._refusal(
                 response.status_code, said, asked=asked, location=response.headers.get("location", "")[:200]
             )
 

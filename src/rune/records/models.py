@@ -1,0 +1,38 @@
+"""How a model asks for tools, and how well it does."""
+
+from typing import Literal
+
+from rune.records.record import Record
+
+ActionProtocol = Literal["native", "constrained"]
+ScoreBasis = Literal["guess", "measured", "owner"]
+ThinkLevel = Literal["off", "on", "low", "medium", "high"]
+
+
+class ProbeOutcome(Record, frozen=True, kw_only=True):
+    """One task of the probe under one protocol. `seen` says in a few words what the model did; milliseconds."""
+
+    task: str
+    protocol: ActionProtocol
+    passed: bool
+    seen: str
+    milliseconds: int | None
+
+
+class ModelScoreRecord(Record, frozen=True, kw_only=True):
+    """Body of `model.score`: what is known of a model from now on, the newest one holds (models.md, Action protocols).
+
+    `digest` names the exact weights, "" where the server gives none. `protocol` is the one to use and `basis` says
+    why. `valid`, `repaired` and `failed` count the calls seen so far; `probe` is empty until it was measured.
+    """
+
+    schema_version: int = 1
+    model: str
+    provider: str
+    digest: str
+    protocol: ActionProtocol
+    basis: ScoreBasis
+    valid: int = 0
+    repaired: int = 0
+    failed: int = 0
+    probe: tuple[ProbeOutcome, ...] = ()
