@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +28,13 @@ class Pause:
 
 
 @dataclass(frozen=True)
+class Do:
+    """Do this when what stands before it has been written."""
+
+    act: Callable[[], None]
+
+
+@dataclass(frozen=True)
 class Drop:
     """Close the connection here, without the body's end."""
 
@@ -41,7 +49,7 @@ class Die:
     """End the whole process here, as kill -9 would."""
 
 
-Part = bytes | Wait | Pause | Drop | Reset | Die
+Part = bytes | Wait | Pause | Do | Drop | Reset | Die
 Framing = Literal["chunked", "length", "close", "raw"]
 
 
@@ -102,6 +110,37 @@ class ServedModel:
             "parent_model": "", "format": "gguf", "family": self.family, "families": None,
             "parameter_size": "134.52M", "quantization_level": "Q4_1",
         }  # fmt: skip
+
+
+@dataclass
+class Fetchable:
+    """A model that the server can fetch: the sizes of its parts by digest, in bytes, and how much comes at once.
+    `between` stands after each of these steps.
+    """
+
+    name: str
+    parts: dict[str, int] = field(default_factory=lambda: {"sha256:" + "a" * 64: 1000, "sha256:" + "b" * 64: 50})
+    step: int = 250
+    between: Part | None = None
+
+
+def fetching(model: Fetchable, have: dict[str, int], finished: Callable[[], None]) -> Reply:
+    """Return the answer to a pull; `have` is what is on the disk of each part, and grows."""
+    parts: list[Part] = [status_line("pulling manifest")]
+    for digest, total in model.parts.items():
+        for completed in [*range(have.get(digest, 0), total, model.step), total]:
+            known: dict[str, Any] = {"completed": completed} if completed else {}
+            parts.append(Do(partial(have.__setitem__, digest, completed)))
+            parts.append(status_line(f"pulling {digest[7:19]}", digest=digest, total=total, **known))
+            if model.between is not None:
+                parts.append(model.between)
+    parts += [status_line("verifying sha256 digest"), status_line("writing manifest"), Do(finished)]
+    return Reply([*parts, status_line("success")])
+
+
+def status_line(status: str, **fields: Any) -> bytes:
+    """Return one line of an answer that tells how far something is."""
+    return json.dumps({"status": status, **fields}, separators=(",", ":")).encode() + b"\n"
 
 
 def line(message: Mapping[str, Any] | None = None, **fields: Any) -> bytes:

@@ -16,6 +16,7 @@ by word. The script is JSON, each key optional:
 
     {"models": ["name", {"name": "n", "capabilities": ["completion", "tools"], "context_length": 8192}],
      "loaded": {"name": 8192},
+     "fetchable": {"name": {"size": 1000000, "step": 50000, "delay_ms": 20}},
      "answers": [{"text": "one two", "thinking": "", "delay_ms": 5, "die_after": 2},
                  {"tool_calls": [{"name": "read", "arguments": {}}]},
                  {"status": 503, "error": "server busy"}, {"text": "one two", "drop_after": 1},
@@ -29,20 +30,18 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
-import signal
-import socket
-import struct
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.ollama_connection import Connection
 from tests.ollama_replies import (
     CREATED,
-    REASONS,
     Die,
+    Do,
     Drop,
+    Fetchable,
     Part,
     Pause,
     Received,
@@ -55,17 +54,21 @@ from tests.ollama_replies import (
     cut,
     done,
     fails,
+    fetching,
     line,
     no_such_model,
     page,
     recorded,
     says,
+    status_line,
     stream,
     text_lines,
 )
 
 __all__ = [
+    "Do",
     "Drop",
+    "Fetchable",
     "OllamaServer",
     "Part",
     "Pause",
@@ -83,6 +86,7 @@ __all__ = [
     "page",
     "recorded",
     "says",
+    "status_line",
     "stream",
     "text_lines",
 ]
@@ -93,19 +97,22 @@ Answerer = Callable[[Received], Reply]
 class OllamaServer:
     """The server. `models` and `loaded` are what it has; `requests` what it was asked, in order.
 
-    `reply` puts answers for a path in a queue; the last one stays. Without any, `/api/chat` echoes the last
-    message and the other paths tell what there is.
+    `fetchable` is what `/api/pull` can fetch and `fetched` how many bytes of each part are here, so that a pull which
+    was called off goes on where it was. `reply` puts answers for a path in a queue; the last one stays. Without any,
+    `/api/chat` echoes the last message and the other paths tell what there is.
     """
 
     def __init__(self, models: Sequence[ServedModel] = (ServedModel("test:latest"),)) -> None:
         self.models = list(models)
         self.loaded: dict[str, int] = {}
+        self.fetchable: dict[str, Fetchable] = {}
+        self.fetched: dict[str, int] = {}
         self.requests: list[Received] = []
         self.connections = 0
         self.on_request: Callable[[Received], None] | None = None
         self._queues: dict[str, list[Reply | Answerer]] = {}
         self._server: asyncio.Server | None = None
-        self._open: set[_Connection] = set()
+        self._open: set[Connection] = set()
         self._arrived = asyncio.Event()
 
     @property
@@ -134,7 +141,7 @@ class OllamaServer:
 
     async def start(self, port: int = 0) -> None:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self._serve), "127.0.0.1", port)
+        self._server = await loop.create_server(lambda: Connection(self._serve), "127.0.0.1", port)
 
     async def close(self) -> None:
         """Stop listening and cut every connection."""
@@ -153,7 +160,7 @@ class OllamaServer:
     ) -> None:
         await self.close()
 
-    async def _serve(self, connection: "_Connection") -> None:
+    async def _serve(self, connection: "Connection") -> None:
         self._open.add(connection)
         self.connections += 1
         try:
@@ -186,20 +193,38 @@ class OllamaServer:
                 return answers({"models": [model.as_listed() for model in self.models]})
             case "/api/ps":
                 return answers({"models": [self._as_running(name) for name in self.loaded]})
-            case "/api/show" | "/api/embed" | "/api/chat":
+            case "/api/show" | "/api/embed" | "/api/chat" | "/api/delete" | "/api/pull":
                 return self._about_a_model(request)
             case _:
                 return page(404, "404 page not found", "text/plain")
 
     def _about_a_model(self, request: Received) -> Reply:
+        if request.path == "/api/pull":
+            return self._pull(request.json["model"])
         model = self._find(request.json["model"])
         if model is None:
             return no_such_model(request.json["model"])
         if request.path == "/api/show":
             return answers(model.as_shown())
+        if request.path == "/api/delete":
+            self.models.remove(model)
+            self.loaded.pop(model.name, None)
+            return Reply([], framing="length")
         if request.path == "/api/embed":
             return answers({"embeddings": [[float(len(text)), 1.0] for text in request.json["input"]]})
         return self._echo(request)
+
+    def _pull(self, name: str) -> Reply:
+        model = self.fetchable.get(name)
+        if model is None:
+            unknown = json.dumps({"error": "pull model manifest: file does not exist"}).encode() + b"\n"
+            return stream(status_line("pulling manifest"), unknown)
+
+        def finished() -> None:
+            if self._find(name) is None:
+                self.models.insert(0, ServedModel(name, size=sum(model.parts.values())))
+
+        return fetching(model, self.fetched, finished)
 
     def _echo(self, request: Received) -> Reply:
         messages = request.json["messages"]
@@ -215,122 +240,6 @@ class OllamaServer:
         found = self._find(name)
         listed = found.as_listed() if found else {"name": name, "model": name}
         return {**listed, "size_vram": 0, "context_length": self.loaded[name], "expires_at": CREATED}
-
-
-class _Connection(asyncio.Protocol):
-    """One client's connection; `gone` is set as soon as the client closes its side."""
-
-    def __init__(self, serve: "Callable[[_Connection], Coroutine[Any, Any, None]]") -> None:
-        self._serve = serve
-        self._buffer = bytearray()
-        self._more = asyncio.Event()
-        self._transport: asyncio.Transport | None = None
-        self.gone = asyncio.Event()
-        self.task: asyncio.Task[None] = asyncio.create_task(asyncio.sleep(0))
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        self.task = asyncio.create_task(self._serve(self))
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        self._more.set()
-
-    def eof_received(self) -> bool:
-        self.gone.set()
-        self._more.set()
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.gone.set()
-        self._more.set()
-        self.task.cancel()
-
-    async def read_request(self) -> Received | None:
-        """Return the next request; None when the client has closed."""
-        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
-            if not await self._filled():
-                return None
-        first, *rest = bytes(self._buffer[:end]).decode("latin-1").split("\r\n")
-        method, path, _ = first.split(" ")
-        headers = {name.lower(): value.strip() for name, _, value in (text.partition(":") for text in rest)}
-        start, length = end + 4, int(headers.get("content-length", "0"))
-        while len(self._buffer) < start + length:
-            if not await self._filled():
-                return None
-        body = bytes(self._buffer[start : start + length])
-        del self._buffer[: start + length]
-        return Received(method, path, headers, body, self.gone)
-
-    async def write_reply(self, reply: Reply) -> bool:
-        """Write an answer; False when the connection ends with it."""
-        # Like the real server: not even the status line is sent before the first token.
-        head = b"" if reply.framing == "raw" else _head(reply)
-        for part in reply.parts:
-            if head and not isinstance(part, Wait | Pause):
-                self._write(head)
-                head = b""
-            if isinstance(part, bytes):
-                self._write(b"%x\r\n%s\r\n" % (len(part), part) if reply.framing == "chunked" else part)
-            elif not await self._act(part):
-                return False
-        if head:
-            self._write(head)
-        if reply.framing == "chunked":
-            self._write(b"0\r\n\r\n")
-        return reply.framing in {"chunked", "length"}
-
-    async def _act(self, part: Wait | Pause | Drop | Reset | Die) -> bool:
-        """Do what stands between the bytes; False when the connection ends here."""
-        match part:
-            case Wait(event):
-                await event.wait()
-            case Pause(seconds):
-                await asyncio.sleep(seconds)
-            case Drop():
-                return False
-            case Reset():
-                self.abort()
-                return False
-            case Die():
-                os.kill(os.getpid(), signal.SIGKILL)
-        return True
-
-    def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
-
-    def abort(self) -> None:
-        """Cut the connection with a TCP reset."""
-        if self._transport is not None:
-            raw = self._transport.get_extra_info("socket")
-            with contextlib.suppress(OSError):
-                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self._transport.abort()
-
-    def _write(self, data: bytes) -> None:
-        assert self._transport is not None
-        self._transport.write(data)
-
-    async def _filled(self) -> bool:
-        self._more.clear()
-        if not self.gone.is_set():
-            await self._more.wait()
-        return not self.gone.is_set()
-
-
-def _head(reply: Reply) -> bytes:
-    headers = {"Content-Type": "application/x-ndjson" if reply.framing == "chunked" else "application/json"}
-    if reply.framing == "chunked":
-        headers["Transfer-Encoding"] = "chunked"
-    elif reply.framing == "length":
-        headers["Content-Length"] = str(sum(len(part) for part in reply.parts if isinstance(part, bytes)))
-    else:
-        headers["Connection"] = "close"
-    lines = [f"HTTP/1.1 {reply.status} {REASONS.get(reply.status, 'Said')}"]
-    lines += [f"{name}: {value}" for name, value in {**headers, **reply.headers}.items()]
-    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
 
 def _scripted(entry: dict[str, Any]) -> Reply:
@@ -374,6 +283,10 @@ async def serve(script: Mapping[str, Any], *, record: Path | None, port: int) ->
     given: list[str | dict[str, Any]] = script.get("models", ["test:latest"])
     server = OllamaServer([ServedModel(model) if isinstance(model, str) else ServedModel(**model) for model in given])
     server.loaded.update(script.get("loaded", {}))
+    for name, given_size in script.get("fetchable", {}).items():
+        pause = Pause(given_size.get("delay_ms", 0) / 1000)
+        size = {"sha256:" + "a" * 64: given_size["size"]}
+        server.fetchable[name] = Fetchable(name, size, given_size.get("step", given_size["size"]), pause)
     if "answers" in script:
         server.reply("/api/chat", *(_scripted(entry) for entry in script["answers"]))
     if record is not None:

@@ -82,3 +82,12 @@ def test_it_says_how_it_is_used() -> None:
     done = subprocess.run([sys.executable, "-m", "tests.ollama_server", "--help"], cwd=ROOT, capture_output=True,
                           text=True, check=True, timeout=30)  # fmt: skip
     assert "--script" in done.stdout
+
+
+async def test_a_script_tells_what_can_be_fetched(tmp_path: Path) -> None:
+    async with process(tmp_path, {"fetchable": {"new:1b": {"size": 1000, "step": 500, "delay_ms": 1}}}) as (
+        _,
+        transport,
+    ):
+        assert [step.done async for step in transport.pull("new:1b") if step.part] == [0, 500, 1000]
+        assert "new:1b" in [info.name for info in await transport.models()]

@@ -25,6 +25,7 @@ def _main() -> int:
 
         return print_line(f"rune {__version__}", closed)
     from rune.cli.first_frame import FirstFrame, can_show, opens_app
+    from rune.cli.loading import Loading
     from rune.cli.signals import HeldBack, ignore_signals, raise_on_signals
 
     raise_on_signals()
@@ -32,7 +33,7 @@ def _main() -> int:
     try:
         if opens_app(arguments) and can_show(os.environ):
             frame.show(os.environ)  # before anything else is imported: the rest takes a while
-        with HeldBack():
+        with HeldBack(), Loading():
             from rune.cli.main import run
 
         return run(arguments, closed, frame)

@@ -28,6 +28,7 @@
     |  |- CallCancelledError        the server says that the call was called off
     |  |- ContextTruncatedError     the prompt was cut, or would have been
     |  |- EmptyOutputError          tokens were generated and none arrived
+    |  |- UnusableCallError         the model asked for a tool in a way that cannot be used
     |  |- CapabilityMissingError    tools, thinking or vision
     |  |- ModelNotFoundError        no such model on this server
     |  |- BusyError                 its queue is full; trying again is right
@@ -56,7 +57,8 @@ Phase = Literal["connect", "first_byte", "token"]
 
 _ID_CHARACTERS: Final = 6  # of the end of an id, which names it anywhere: its beginning is the time
 
-CHOOSE_ANOTHER: Final = "Choose another: /model NAME in the app, -m NAME on the command line."
+_WITHOUT_THINKING: Final = "Ask without: /thinking auto in the app, --think auto on the command line."
+CHOOSE_ANOTHER: Final = "Choose another: ctrl+l or /model NAME in the app, -m NAME on the command line."
 
 
 class RuneError(Exception):
@@ -69,6 +71,11 @@ class RuneError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    @property
+    def in_one_line(self) -> str:
+        """Message and hint as sentences behind one another."""
+        return f"{self.message.removesuffix('.')}. {self.hint}" if self.hint else self.message
 
 
 class UsageError(RuneError):
@@ -247,16 +254,33 @@ class EmptyOutputError(ModelError):
     """`generated` tokens were counted, and neither text nor thinking nor a call arrived."""
 
     def __init__(self, *, generated: int | None) -> None:
-        count = "" if generated is None else f" ({generated} tokens generated)"
-        super().__init__(f"the model ended without any output{count}")
+        message = "the model ended without any output"
+        if generated:
+            message += (
+                f" ({generated} tokens generated): its server passed none of them on, most likely because they were a "
+                "tool call that it could not read"
+            )
+        super().__init__(message, hint="Ask again in other words, or choose another model.")
         self.generated = generated
+
+
+class UnusableCallError(ModelError):
+    """The model asked for `tool` ("" when it cannot be told) in a way that cannot be used; `reason` says why."""
+
+    def __init__(self, tool: str, reason: str) -> None:
+        what = f"the model's call of {tool!r}" if tool else "what the model wrote as a call of a tool"
+        first = reason.partition("\n")[0]  # a person is not shown the schema that follows
+        super().__init__(f"{what} cannot be used: {first}", hint=CHOOSE_ANOTHER)
+        self.tool = tool
+        self.reason = reason
 
 
 class CapabilityMissingError(ModelError):
     """The model cannot do what was asked of it."""
 
     def __init__(self, model: str, capability: Literal["chat", "tools", "thinking", "vision", "embedding"]) -> None:
-        super().__init__(f"{model} does not support {capability}", hint=CHOOSE_ANOTHER)
+        hint = f"{_WITHOUT_THINKING} {CHOOSE_ANOTHER}" if capability == "thinking" else CHOOSE_ANOTHER
+        super().__init__(f"{model} does not support {capability}", hint=hint)
         self.model = model
         self.capability = capability
 
@@ -266,7 +290,9 @@ class ModelNotFoundError(ModelError):
 
 
 class BusyError(ModelError):
-    """The server's queue is full."""
+    """The server's queue is full. `retry_after` is when it says to try again, in seconds; None: it does not."""
+
+    retry_after: float | None = None
 
 
 class ModelUnavailableError(ModelError):

@@ -122,6 +122,7 @@ def test_calls_that_may_have_run_are_counted_with_their_turns() -> None:
     report_turns(health, (Recovered(turn=a_turn(1), may_have_run=(call,)), Recovered(turn=a_turn(2))))
     (fact,) = health.snapshot()[0].recovered
     assert fact.what.startswith("2 turns were cut off")
+    assert "what was still being written of an answer is lost" in fact.what
     assert "1 tool call in them may have run" in fact.what
 
 

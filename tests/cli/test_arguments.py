@@ -28,6 +28,15 @@ def test_each_command_has_a_help_of_its_own() -> None:
         assert " ".join(["usage: rune", *command]) in asked.value.text
 
 
+def test_sessions_alone_lists_them() -> None:
+    listed, named = parse(["sessions"]), parse(["sessions", "list"])
+    assert (listed.action, listed.all, listed.hidden, listed.limit, listed.json) == ("list", False, False, 20, False)
+    assert vars(named) == vars(listed) | {"prog": named.prog}
+    for arguments in (["--all", "--limit", "3"], ["list", "--all", "--limit", "3"], ["--all", "list", "--limit", "3"]):
+        options = parse(["sessions", *arguments])
+        assert (options.all, options.limit) == (True, 3)
+
+
 @given(st.integers(1, 100_000))
 def test_a_limit_in_its_range_is_taken(limit: int) -> None:
     for command in (["events"], ["trace"], ["sessions", "list"]):
@@ -84,7 +93,7 @@ def test_a_command_that_is_nearly_right_is_named(typed: list[str], meant: str) -
         (["sessions", "list", "extra"], "rune sessions list"),
         (["sessions", "hide", "ID", "--bad"], "rune sessions hide"),
         (["events", "--bad"], "rune events"),
-        (["sessions"], "rune sessions"),
+        (["import"], "rune import"),
         (["--bad"], "rune"),
     ],
     ids=["too-few", "extra", "option", "events", "no-action", "root"],

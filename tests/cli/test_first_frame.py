@@ -27,7 +27,10 @@ with FirstFrame() as frame:
     %s
 """
 SLEEP = "time.sleep(60)"
-FLAGS = ("-c", "--continue", "-r", "--resume", "-m", "--model", "--channel", "--max-steps", "--resume=abc", "--model=")
+FLAGS = (
+    *("-c", "--continue", "-r", "--resume", "-m", "--model", "--think", "--channel", "--max-steps"),
+    *("--resume=abc", "--model="),
+)
 OTHERS = ("-p", "--print", "sessions", "list", "--version", "-V", "--help", "--json", "-cr", "task", "chat", "3", "abc")
 WORDS = st.sampled_from(FLAGS + OTHERS)
 
@@ -53,7 +56,7 @@ def sleeping() -> Generator[Pty]:
         ["--continue"],
         ["-r", "01ABC"],
         ["--resume=01ABC", "-m", "qwen3:8b"],
-        ["--channel", "chat", "--max-steps", "3"],
+        ["--channel", "chat", "--max-steps", "3", "--think", "high"],
     ],
 )
 def test_these_open_the_app(arguments: list[str]) -> None:

@@ -16,6 +16,7 @@ from rune.cli.streams import StandardStreams
 from rune.errors import StorageUnavailableError
 from rune.store.imports.arrivals import Became
 from rune.store.imports.report import ImportKind, ImportReport, Listener, Named
+from tests.fakes.clock import CountedClock
 from tests.fakes.streams import KeptStream
 
 OPTIONS = argparse.Namespace(action="events", file="old.jsonl", json=False)
@@ -24,10 +25,21 @@ OPTIONS = argparse.Namespace(action="events", file="old.jsonl", json=False)
 class Rehearsed:
     """An open home that tells what it is told to."""
 
-    def __init__(self, report: ImportReport, *, steps: tuple[int, ...] = (), error: Exception | None = None) -> None:
+    def __init__(
+        self,
+        report: ImportReport,
+        *,
+        steps: tuple[int, ...] = (),
+        error: Exception | None = None,
+        clock: CountedClock | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        """`seconds` pass on `clock` with each step."""
+        self.clock = clock or CountedClock()
         self._report = report
         self._steps = steps
         self._error = error
+        self._seconds = seconds
 
     def troubles(self) -> list[str]:
         return ["journal: a torn tail was cut off"]
@@ -36,6 +48,7 @@ class Rehearsed:
         for named in self._report.left_named:
             listener.left(named)
         for seen in self._steps:
+            self.clock.advance(self._seconds)
             listener.progress(seen)
         if self._error is not None:
             raise self._error
@@ -49,7 +62,7 @@ def run(home: Rehearsed, err: KeptStream) -> tuple[ExitCode, str]:
     async def opened() -> AsyncGenerator[Rehearsed, None]:
         yield home
 
-    code = run_import(opened, OPTIONS, Output(out, err), Interrupts(StandardStreams(frozenset())))
+    code = run_import(opened, OPTIONS, Output(out, err), Interrupts(StandardStreams(frozenset())), home.clock)
     return code, out.text
 
 
@@ -90,6 +103,13 @@ def test_a_long_file_is_told_of_every_ten_thousand_lines() -> None:
     code, _ = run(Rehearsed(ImportReport(seen=25_000), steps=steps), err)
     assert code is ExitCode.DONE
     assert err.text.splitlines()[1:] == ["rune: 10,200 lines so far ...", "rune: 20,200 lines so far ..."]
+
+
+def test_a_slow_one_is_told_of_every_two_seconds() -> None:
+    err = KeptStream()
+    code, _ = run(Rehearsed(ImportReport(seen=900), steps=(300, 600, 900), seconds=1.2), err)
+    assert code is ExitCode.DONE
+    assert err.text.splitlines()[1:] == ["rune: 600 lines so far ..."]
 
 
 def test_a_run_that_broke_off_says_that_the_next_goes_on() -> None:

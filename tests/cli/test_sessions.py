@@ -12,6 +12,7 @@ from rune.cli.output import Output
 from rune.cli.sessions import run_sessions
 from rune.errors import LeaseHeldError, NotFoundError, UsageError
 from rune.models.scripted import ScriptedTransport, says
+from rune.surface.commands.command import CommandCall
 from rune.tui.endings import ending_words
 from rune.tui.transcript_state import Ending, restored
 from tests.fakes.streams import KeptStream
@@ -43,6 +44,20 @@ async def test_the_list_says_what_is_a_fork_and_what_is_hidden(tmp_path: Path) -
         assert "name a river  (hidden)" in (await ran(it, "list", "--hidden"))[0]
         await ran(it, "unhide", end)
         assert len((await ran(it, "list"))[0].splitlines()) == 3
+
+
+async def test_a_conversation_without_a_message_is_listed_only_with_all(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home", [says("The Rhine.")]) as it:
+        said = await it.say("name a river")
+        fork = (await ran(it, "fork", said.conversation_id))[0].strip()
+        new = CommandCall(argument="", folder=str(it.folder), channel="task", conversation_id=None)
+        empty = (await it.services.surface.commands.run("/new", new)).opens
+        assert empty is not None
+        assert {line.split()[0] for line in (await ran(it))[0].splitlines()[1:]} == {said.conversation_id, fork}
+        assert {row.id for row in await it.services.surface.views.rows()} == {said.conversation_id, fork}
+        assert await it.services.surface.views.latest_free(str(it.folder), "task") != (empty, ())
+        assert empty in (await ran(it, "--all"))[0]
+        assert empty in (await ran(it, "list", "--all", "--json"))[0]
 
 
 async def test_a_fork_can_end_at_a_message(tmp_path: Path) -> None:

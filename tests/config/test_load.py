@@ -78,7 +78,7 @@ def test_an_unknown_key_names_its_line_the_nearest_key_and_all_allowed_ones(tmp_
     error = refusal(tmp_path, "model:\n  name: a\n  token_timout: 5\n")
     assert (error.line, error.key) == (3, "model.token_timout")
     assert "did you mean token_timeout" in error.message
-    assert "embedded_model, first_byte_timeout, host, local_only, name, token_timeout" in error.message
+    assert "embedded_model, first_byte_timeout, host, local_only, name, servers, token_timeout" in error.message
     assert str(error).startswith(f"{tmp_path}/config.yaml:3: ")
 
 

@@ -17,7 +17,7 @@ from rune.errors import ContextOverflowError, WindowTooSmallError
 from rune.records.traces import BlockPlacement, Dialect
 from tests.context.talk import READ_FILE, Failures, Giver, Writer, block, broker_of, estimate, request_for, sent
 
-DIALECTS: tuple[Dialect, ...] = ("ollama", "openai")
+DIALECTS: tuple[Dialect, ...] = ("ollama", "openai", "constrained")
 
 
 def checked(capsule: Capsule, trace: ContextTrace) -> None:

@@ -246,7 +246,7 @@ STEP = st.fixed_dictionaries(
 @given(
     steps=st.lists(STEP, min_size=2, max_size=12),
     window=st.sampled_from([4096, 8192, 65536]),
-    dialect=st.sampled_from(["ollama", "openai"]),
+    dialect=st.sampled_from(["ollama", "openai", "constrained"]),
     restart=st.integers(1, 12),
 )
 def test_every_request_extends_the_last_but_for_traced_breaks(

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from rune.context.blocks import ProjectFile
 from rune.context.reconstruct import rebuild_messages
+from rune.context.render import evidence_id
 from rune.records.messages import ConversationMessageRecord
-from rune.records.traces import PromptRecipe
+from rune.records.traces import PromptRecipe, RecipeBlock
 from tests.context.talk import READ_FILE, Conversation, Giver, block, broker_of
 
 
@@ -43,7 +44,7 @@ def played(dialect: Any = "ollama") -> Conversation:
         max_size=8,
     ),
     recalled=st.text(st.characters(codec="utf-8"), min_size=1, max_size=30),
-    dialect=st.sampled_from(["ollama", "openai"]),
+    dialect=st.sampled_from(["ollama", "openai", "constrained"]),
 )
 def test_every_request_of_any_conversation_is_rebuilt_byte_for_byte(
     turns: list[tuple[str, int, list[list[str]], str, bool]], recalled: str, dialect: Any
@@ -105,3 +106,30 @@ def test_whatever_is_missing_or_changed_is_named_and_never_matches(dialect: Any)
         rebuilt = rebuild_messages(recipe, blobs, records)
         assert not rebuilt.matches
         assert problem in " ".join(rebuilt.problems)
+
+
+def test_the_prompt_of_a_side_call_is_the_bytes_that_were_kept_and_nothing_else() -> None:
+    sent = b'[{"role":"system","content":"Name it."}]'
+    name = evidence_id(sent)
+    block = RecipeBlock(name="side_call", placement="body", tokens=9, blob=name)
+    recipe = PromptRecipe(
+        dialect="openai",
+        prefix="",
+        blocks=(block,),
+        history=(),
+        tools="",
+        messages_hash=name,
+        messages_bytes=len(sent),
+        prompt_tokens_estimated=9,
+    )
+    rebuilt = rebuild_messages(recipe, {name: sent}, {})
+    assert (rebuilt.messages, rebuilt.tools, rebuilt.matches, rebuilt.problems) == (sent, b"[]", True, ())
+    cases: list[tuple[dict[str, bytes], set[str], str]] = [
+        ({}, set(), "the content of block 'side_call' is missing"),
+        ({}, {name}, "the content of block 'side_call' was erased"),
+        ({name: b"[]"}, set(), "the content of block 'side_call' is not what it was"),
+    ]
+    for blobs, erased, problem in cases:
+        spoilt = rebuild_messages(recipe, blobs, {}, erased)
+        assert not spoilt.matches
+        assert problem in " ".join(spoilt.problems)

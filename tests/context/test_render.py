@@ -16,9 +16,11 @@ from rune.context.render import (
     tools_json,
 )
 from rune.records.tools import ToolCall
+from rune.records.traces import Dialect
 from rune.text.storable import storable
 from tests.context.talk import READ_FILE, Writer
 
+DIALECTS: tuple[Dialect, ...] = ("ollama", "openai", "constrained")
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 
 
@@ -97,13 +99,20 @@ def test_odd_text_arrives_as_it_was(text: str) -> None:
     assert json.loads(message_json(Writer().user(text), "openai"))["content"] == text
 
 
-@given(text=ANY_TEXT, thinking=ANY_TEXT, key=ANY_TEXT, value=ANY_TEXT, dialect=st.sampled_from(["ollama", "openai"]))
+@given(text=ANY_TEXT, thinking=ANY_TEXT, key=ANY_TEXT, value=ANY_TEXT, dialect=st.sampled_from(DIALECTS))
 def test_any_text_anywhere_gives_json_of_one_form(text: str, thinking: str, key: str, value: str, dialect: Any) -> None:
     call = ToolCall(id=value, name=key, arguments={key: [value, {"x": text}], "n": 1.5})
     message = Writer().message("assistant", text, calls=[call], thinking=thinking)
     data = message_json(message, dialect)
     decoded = json.loads(data.decode("utf-8"))
-    assert decoded["content"] == storable(text)
+    if dialect == "constrained":
+        move = json.loads(decoded["content"].split("\n")[-1])
+        assert move == {
+            "tool": storable(key),
+            "arguments": {storable(key): [storable(value), {"x": storable(text)}], "n": 1.5},
+        }
+    else:
+        assert decoded["content"] == storable(text)
     # Compact and not escaped: writing the decoded value again gives the same bytes.
     assert json.dumps(decoded, ensure_ascii=False, separators=(",", ":")).encode() == data
 

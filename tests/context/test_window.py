@@ -162,3 +162,27 @@ def test_processes_that_choose_at_once_agree_and_lose_nothing(tmp_path: Path) ->
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert answers[0] == answers[1] == answers[2]
     assert len(json.loads((tmp_path / "windows.json").read_bytes())["windows"]) == 25
+
+
+def test_who_only_looks_sees_the_kept_window_and_keeps_none(tmp_path: Path) -> None:
+    book = WindowBook(tmp_path)
+    assert book.expect(MODEL, 16384, 64 * GIB).num_ctx == 16384
+    assert [*tmp_path.iterdir()] == []
+    book.choose(MODEL, 16384, 6 * GIB)
+    kept = book.choose(MODEL, 16384, 64 * GIB)
+    assert kept.num_ctx < 16384
+    assert WindowBook(tmp_path).expect(MODEL, 16384, 64 * GIB) == kept
+    assert book.expect(MODEL, 32768, 64 * GIB).num_ctx == 32768
+    assert WindowBook(tmp_path).choose(MODEL, 16384, 64 * GIB) == kept
+
+
+def test_who_only_looks_sees_what_this_process_holds_of_a_model_without_a_digest(tmp_path: Path) -> None:
+    book, bare = WindowBook(tmp_path), model(digest="")
+    held = book.choose(bare, 16384, 6 * GIB)
+    assert book.expect(bare, 16384, 64 * GIB) == held
+
+
+def test_who_only_looks_is_told_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "windows.json").write_text("{")
+    assert "not readable" in WindowBook(tmp_path).expect(MODEL, 16384, None).problem
+    assert (tmp_path / "windows.json").read_text() == "{"

@@ -75,3 +75,10 @@ def test_a_secret_shows_its_name_and_keeps_its_value_to_itself() -> None:
     assert repr(secret) == "Secret('A_KEY')"
     assert "q8Zp" not in f"{secret} {[secret]}"
     assert secret == ("A_KEY", "q8Zp2xLm")
+
+
+def test_a_variable_that_the_configuration_names_counts_whatever_it_looks_like() -> None:
+    environ = {"LAB": "changeme-or-not", "LAB_2": "/etc/passwords", "SHORT": "abc", "PLAIN": "undefined"}
+    found = collect_secrets(environ, {}, named=("LAB", "LAB_2", "SHORT", "PLAIN", "MISSING"))
+    assert {secret.value for secret in found} == {"changeme-or-not", "/etc/passwords", "undefined"}
+    assert collect_secrets(environ, {}) == ()

@@ -115,13 +115,14 @@ def test_a_signal_ends_it_in_order_at_any_time(answering: Shell, wanted: bytes, 
 
 def test_a_signal_closes_the_turn_that_runs(shell: Shell) -> None:
     shell.script(LONG)
+    shell.environ["RUNE_COMMAND"] = "./scripts/rune"
     with on_pty(shell) as terminal:
         terminal.wait_for(b"> ")
         terminal.type(b"go on\r")
         terminal.wait_for(lambda: "word3" in terminal.screen())
         terminal.signal(signal.SIGTERM)
         assert terminal.ended() == 130
-        assert "rune -r " in terminal.after()
+        assert "to go on: ./scripts/rune -r cnv_" in terminal.after()
         assert all(switch in terminal.bytes for switch in MODES_OFF)
     assert finished(shell) == ["cancelled"]
 

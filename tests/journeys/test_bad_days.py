@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import random
+import resource
 import select
 import signal
 import subprocess
@@ -54,6 +55,21 @@ def test_after_kill_9_in_mid_answer_the_conversation_goes_on(shell: Shell) -> No
     assert {body["task_id"] for body in finished} == {ran["task_id"]}
     said = [event["body"]["content"] for event in shell.events("user.message")]
     assert said == ["the first", "the second"]
+
+
+def test_a_disk_that_is_full_in_mid_answer_leaves_no_promise_that_is_not_kept(shell: Shell) -> None:
+    shell.script({"text": "word " * 50, "delay_ms": 20})
+    answering = shell.start("-p", "tell me")
+    read_until(answering.stdout, b"word word")
+    largest = max(path.stat().st_size for path in shell.home.rglob("*.jsonl"))
+    resource.prlimit(answering.pid, resource.RLIMIT_FSIZE, (largest, largest))
+    ran = end(answering)
+    assert ran.code == 1
+    (said,) = [line for line in ran.err.splitlines() if "could not be saved" in line]
+    assert said.endswith(". What is shown above of the answer is not stored. Your message is kept.")
+    assert "came is kept" not in ran.err
+    assert [event["body"]["content"] for event in shell.events("user.message")] == ["tell me"]
+    assert shell.events("response.generated") == []
 
 
 def test_killed_at_random_moments_nothing_acknowledged_is_lost(shell: Shell) -> None:

@@ -1,9 +1,11 @@
 """`rune doctor` on a healthy home, a damaged one, one that cannot be written, and none."""
 
+import contextlib
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -133,6 +135,24 @@ def test_views_that_are_garbage_are_no_loss_and_are_made_anew(shell: Shell) -> N
     assert views.read_bytes() == b"garbage" * 1000
     assert found(shell.run("doctor", "--mend", "--json"))["views"]["state"] == "ok"
     assert "three" in shell.run("sessions", "list", "--all").out
+
+
+def test_views_with_deleted_rows_are_noticed_and_made_anew(shell: Shell) -> None:
+    (views,) = shell.home.glob("views-*.db")
+    with contextlib.closing(sqlite3.connect(views, isolation_level=None)) as connection:
+        connection.execute("DELETE FROM messages WHERE rowid = 1")
+    aside = shell.folder.parent / "aside"
+    aside.mkdir(0o700)
+    shell.environ["XDG_RUNTIME_DIR"] = str(aside)
+    before = content(shell.home)
+    looked = found(shell.run("doctor", "--json"))["views"]
+    assert (looked["state"], "is not what the journal says, in conversations" in looked["detail"]) == ("warning", True)
+    assert content(shell.home) == before
+    assert list(aside.iterdir()) == []
+    mended = shell.run("doctor", "--mend", "--json")
+    assert f"making {views.name} anew from the journal" in mended.err
+    after = found(mended)["views"]
+    assert (after["state"], after["counts"]["differing"]) == ("ok", 0)
 
 
 def test_a_missing_blob_is_named_and_cannot_be_mended(shell: Shell) -> None:

@@ -106,6 +106,23 @@ def test_a_damaged_journal_is_listed_up_to_the_damage_with_one_note(shell: Shell
     assert not (shell.home / "journal" / "w001-000001.jsonl").exists()
 
 
+def test_another_programs_file_leaves_the_rest_readable_until_it_is_moved(shell: Shell) -> None:
+    shell.script({"text": "the Danube"})
+    shell.run("-p", "name a river")
+    foreign = shell.home / "journal" / "w001-000001.jsonl"
+    foreign.write_bytes(b'{"id":"1","type":"user.message","payload":{"text":"hello"}}\n')
+    for part in shell.home.glob("views-*"):
+        part.unlink()
+    listed = shell.run("sessions", "list")
+    assert (listed.code, "name a river" in listed.out) == (0, True)
+    assert listed.err.count("\n") == 1
+    assert "rune import events w001-000001.jsonl" in listed.err
+    assert "not written in this journal's form" in refused(shell)
+    assert "--mend" not in next(line for line in shell.run("doctor").out.splitlines() if "Move that file" in line)
+    foreign.rename(shell.folder / "other.jsonl")
+    assert shell.run("-c", "-p", "and another?").code == 0
+
+
 def test_what_a_newer_rune_wrote_leaves_the_rest_readable(shell: Shell) -> None:
     shell.script({"text": "the Danube"})
     shell.run("-p", "name a river")

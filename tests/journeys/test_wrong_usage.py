@@ -41,7 +41,7 @@ def test_an_event_type_that_is_none_is_refused_with_the_near_ones(shell: Shell) 
     [
         (["--nonsense"], "--nonsense"),
         (["nonsense"], "nonsense"),
-        (["sessions"], "ACTION"),
+        (["import"], "KIND"),
         (["sessions", "show"], "id"),
         (["--channel", "other", "-p", "x"], "chat"),
         (["events", "\x1b[2J"], "unrecognized"),

@@ -141,12 +141,12 @@ VOCABULARY = {
         command.run owner.correction task.created task.amended task.transition task.stale task.imported
         approval.requested approval.decided approval.expired inference.traced summary.written summary.undone
         history.archived session.checkpoint context.prefix_changed context.pressure
-        model.selected permission.changed mode.changed""",
+        model.selected thinking.selected permission.changed mode.changed""",
     "memory": """
         memory.created memory.recalled memory.conflict memory.superseded memory.disputed memory.retired memory.erased
         memory.abstraction_candidate dream.proposed dream.applied dream.undone lesson.candidate lesson.promoted
         commitment.created commitment.closed""",
-    "model": "model.score model.unavailable",
+    "model": "model.score model.traced model.unavailable",
     "system": """
         session.started session.ended trust.granted trust.revoked rule.added rule.revoked rule.fired
         capability.requested capability.selected capability.failed capability.unavailable background.failed

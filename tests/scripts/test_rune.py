@@ -23,6 +23,7 @@ case "$*" in
         exit 0
         ;;
 esac
+[ -z "${TELL_COMMAND-}" ] || printf 'command <%s>\\n' "$RUNE_COMMAND"
 pwd
 for argument in "$@"; do printf '<%s>\\n' "$argument"; done
 cat
@@ -90,6 +91,22 @@ def test_it_finds_its_checkout_through_links_to_links(checkout: Path) -> None:
     (there / "two").symlink_to(there / "one")
     done = start(checkout, "--version", command=there / "two")
     assert done.stdout.endswith("<-m>\n<rune>\n<--version>\n")
+
+
+def test_rune_is_told_by_what_it_was_started(checkout: Path) -> None:
+    there = checkout.parent / "bin"
+    there.mkdir()
+    (there / "rune").symlink_to(checkout / "scripts" / "rune")
+    found = {"TELL_COMMAND": "1", "PATH": f"{there}{os.pathsep}{os.environ['PATH']}"}
+    for command, told in (
+        (checkout / "scripts" / "rune", str(checkout / "scripts" / "rune")),
+        (Path("..") / checkout.name / "scripts" / "rune", f"../{checkout.name}/scripts/rune"),
+        (there / "rune", "rune"),
+    ):
+        done = start(checkout, "--version", command=command, environment=found)
+        assert done.stdout.startswith(f"command <{told}>\n")
+    elsewhere = start(checkout, "--version", command=there / "rune", environment={"TELL_COMMAND": "1"})
+    assert elsewhere.stdout.startswith(f"command <{there / 'rune'}>\n")
 
 
 def test_the_model_file_is_fetched_once_for_calls_that_talk_to_a_model(checkout: Path) -> None:

@@ -7,6 +7,7 @@ from rune.records import events
 from rune.records.approvals import PendingApprovalRecord
 from rune.records.events import EVENT_KINDS, Event
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
+from rune.records.models import ModelScoreRecord, ModelUnavailable, ProbeOutcome
 from rune.records.record import Record
 from rune.records.tasks import TaskStateRecord, TaskStatus
 from rune.records.tools import PreparedCall, ToolCall, ToolResult
@@ -178,6 +179,22 @@ def _records() -> tuple[Record, ...]:
     )
 
 
+def _score() -> ModelScoreRecord:
+    return ModelScoreRecord(
+        model="qwen3:4b",
+        provider="ollama",
+        digest="ab" * 32,
+        protocol="constrained",
+        basis="measured",
+        valid=3,
+        repaired=1,
+        failed=0,
+        probe=(
+            ProbeOutcome(task="use a result", protocol="native", passed=False, seen="said nothing", milliseconds=None),
+        ),
+    )
+
+
 def _facts() -> tuple[Record, ...]:
     return (
         events.ConversationRenamed(conversation_id=CONVERSATION, title="three rivers"),
@@ -195,7 +212,9 @@ def _facts() -> tuple[Record, ...]:
         ),
         events.PrefixChanged(conversation_id=CONVERSATION, prefix=BLOB, reason="trust granted"),
         events.ModelSelected(conversation_id=CONVERSATION, model="qwen3:4b", provider="ollama", previous=""),
-        events.ModelUnavailable(provider="ollama", model="", message="connection refused"),
+        events.ThinkingSelected(conversation_id=CONVERSATION, thinking="high", previous="auto"),
+        ModelUnavailable(provider="ollama", model="", message="connection refused"),
+        _score(),
         events.SessionStarted(id="ses_01kb9y3c7m0000000000000009", version="0.1.0", surface="headless", pid=4711),
         events.SessionEnded(id="ses_01kb9y3c7m0000000000000009"),
         events.TrustGranted(folder="/home/ada/river", digest=BLOB, files=("AGENTS.md",)),

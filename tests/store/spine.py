@@ -21,6 +21,7 @@ from rune.store.evidence_store import Evidence, EvidenceStore, MemoryEvidenceSto
 from rune.store.intents import IntentViews
 from rune.store.ledger import Ledger
 from rune.store.memory_store import MemoryEventStore
+from rune.store.model_scores import ModelScoreRepository, ModelScoreViews
 from rune.store.projections import ProjectionEngine
 from rune.store.search import SearchViews
 from rune.store.tasks import TaskStateRepository, TaskViews
@@ -168,7 +169,15 @@ def open_views(
         path,
         store,
         partial(decode_body, evidence=blobs),
-        (ConversationViews(), TaskViews(), TurnViews(), TraceViews(), IntentViews(), SearchViews()),
+        (
+            ConversationViews(),
+            TaskViews(),
+            TurnViews(),
+            TraceViews(),
+            IntentViews(),
+            SearchViews(),
+            ModelScoreViews(),
+        ),
         (reports or Reports()).views.append,
     )
 
@@ -195,6 +204,7 @@ class Spine:
         self.tasks = TaskStateRepository(self.ledger, engine, self.clock, self.ids)
         self.turns = TurnRepository(engine)
         self.traces = TraceRepository(engine)
+        self.model_scores = ModelScoreRepository(engine)
 
 
 @asynccontextmanager
@@ -235,7 +245,7 @@ def an_event(number: int | str, event_type: str, body: Record, partition: str, p
 
 def hashes(engine: ProjectionEngine) -> dict[str, str]:
     """Return the state of every projection."""
-    names = ("identities", "conversations", "tasks", "turns", "traces", "intents", "search")
+    names = ("identities", "conversations", "tasks", "turns", "traces", "intents", "search", "model_scores")
     return {name: engine.state_hash(name) for name in names}
 
 

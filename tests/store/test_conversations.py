@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rune.errors import IdentityCollisionError, NotFoundError
+from rune.records.events import ThinkingSelected
 from rune.records.messages import Channel
 from rune.store.conversations import Conversation
 from tests.store.builders import (
@@ -147,6 +148,8 @@ async def test_the_order_in_which_slots_are_read_makes_no_difference(tmp_path: P
         ("user.message", a_message(1)),
         ("conversation.renamed", renamed("One")),
         ("model.selected", model_selected("qwen3")),
+        ("thinking.selected", ThinkingSelected(conversation_id=CONVERSATION, thinking="low", previous="auto")),
+        ("thinking.selected", ThinkingSelected(conversation_id=CONVERSATION, thinking="high", previous="low")),
         ("conversation.renamed", renamed("Two")),
         ("conversation.hidden", hidden()),
         ("context.prefix_changed", prefix_changed("sha256:2")),
@@ -160,7 +163,8 @@ async def test_the_order_in_which_slots_are_read_makes_no_difference(tmp_path: P
         engine = open_views(tmp_path / f"{name}.db", store)
         async with a_spine(tmp_path / f"{name}.db", store) as spine:
             conversation = await spine.conversations.get(CONVERSATION)
-            found.append((conversation.record, conversation.hidden, conversation.renamed, conversation.messages))
+            facts = (conversation.hidden, conversation.renamed, conversation.messages, conversation.thinking)
+            found.append((conversation.record, *facts))
         engine.close()
     assert found[0] == found[1]
-    assert found[0] == (a_conversation(title="Two", model="qwen3", prefix="sha256:2"), False, True, 1)
+    assert found[0] == (a_conversation(title="Two", model="qwen3", prefix="sha256:2"), False, True, 1, "high")

@@ -5,6 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from rune.errors import ModelError, ModelUnavailableError, ServerError
+from rune.models.scripted import ScriptedTransport
+from rune.models.transport import ModelInfo
 from rune.records.session import LeaseHolder
 from rune.store.event_store import Offset
 from rune.store.evidence_store import EvidenceStore
@@ -18,7 +21,7 @@ from rune.store.mending.journal_inspection import (
     inspect_journal,
 )
 from rune.store.mending.views_inspection import ViewsState
-from rune.surface import journal_checks
+from rune.surface import checks, journal_checks
 from rune.surface.doctor import Finding, State, report
 from tests.fakes.clock import CountedClock
 from tests.fakes.ids import CountedIds
@@ -191,3 +194,36 @@ def test_views_that_cannot_be_used_lose_nothing() -> None:
 def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
     inspect_journal(tmp_path / "journal", EvidenceStore(tmp_path / "evidence", CountedClock()))
     assert list(tmp_path.iterdir()) == []
+
+
+class Failing(ScriptedTransport):
+    """A transport whose server cannot list its models."""
+
+    def __init__(self, provider: str, error: ModelError) -> None:
+        super().__init__()
+        self._named = provider
+        self._error = error
+
+    @property
+    def provider(self) -> str:
+        return self._named
+
+    async def models(self) -> list[ModelInfo]:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("provider", "error", "hint"),
+    [
+        ("ollama", ModelUnavailableError("nobody answers", hint="`ollama serve`"), "Install Ollama"),
+        ("ollama", ServerError("odd", status=500, phase="connect", hint="Look at its log."), "Look at its log."),
+        ("openai", ModelUnavailableError("nobody answers", hint="Start it."), "Start it."),
+    ],
+    ids=["nobody answers", "it answers oddly", "another server"],
+)
+async def test_where_no_ollama_answers_it_may_have_to_be_installed_first(
+    provider: str, error: ModelError, hint: str
+) -> None:
+    (check,) = checks.models([Failing(provider, error)])
+    finding = await check.look()
+    assert (finding.state, finding.mend.startswith(hint)) == ("warning", True)

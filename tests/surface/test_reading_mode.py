@@ -1,6 +1,6 @@
 """What is said of a home that can only be read fits one line, and names what is missing."""
 
-from rune.errors import CorruptJournalError, NewerFormatError, StorageUnavailableError
+from rune.errors import CorruptJournalError, NewerFormatError, StorageUnavailableError, UnmigratedDialectError
 from rune.surface.reading_mode import not_sent, notice
 
 
@@ -17,3 +17,11 @@ def test_damage_and_a_newer_format_may_hide_something() -> None:
     assert "w000, line 2, byte 3: odd." in damage
     assert "`rune doctor`" in damage
     assert notice(NewerFormatError("format 9")).startswith("what a newer Rune wrote is not shown, and nothing can")
+
+
+def test_another_programs_file_is_named_with_the_way_out() -> None:
+    why = UnmigratedDialectError("'w001' is not written in this journal's form", hint="Move that file.")
+    assert notice(why) == (
+        "what another program put into the journal's folder is not shown, and nothing can be written: "
+        "'w001' is not written in this journal's form. Move that file."
+    )

@@ -9,8 +9,7 @@ from rune.errors import ModelUnavailableError, NotFoundError, StreamBrokenError
 from rune.models.scripted import ScriptedTransport, breaks, says
 from rune.models.transport import Capability, ModelInfo
 from rune.records.turns import StopReason
-from rune.surface.model_list import CANNOT_CHAT, REMOTE_REFUSED
-from rune.surface.rows import ContextUse, ModelRow, TurnEnd
+from rune.surface.rows import ContextUse, TurnEnd
 from tests.turn.rig import rig, until
 from tests.turn.test_operator import copy_home
 
@@ -110,42 +109,8 @@ class Describing(ScriptedTransport):
         return await super().describe(model)
 
 
-async def test_models_say_what_they_are_and_why_they_may_not_answer(home: Path) -> None:
-    model = Describing(
-        models=[
-            ModelInfo(name="small", provider="scripted", capabilities=CHATS, context_length=8192, size=2_500_000_000),
-            ModelInfo(name="bare", provider="scripted", capabilities=frozenset()),
-            ModelInfo(name="mute", provider="scripted", capabilities=frozenset()),
-            ModelInfo(name="far", provider="scripted", capabilities=CHATS, context_length=8192, remote=True),
-            ModelInfo(name="vectors", provider="scripted", capabilities=frozenset({"embedding"}), context_length=512),
-            ModelInfo(name="tiny", provider="embedded", capabilities=CHATS, context_length=2048),
-        ]
-    )
-    async with rig(home, [], model=model) as it:
-        rows, unseen = await it.services.surface.views.model_rows()
-    assert list(unseen) == []
-    assert rows[0] == ModelRow(
-        name="small", provider="scripted", size=2_500_000_000, window=8192, capabilities=("chat", "tools")
-    )
-    assert [(row.name, row.window, row.refused) for row in rows[1:]] == [
-        ("bare", 4096, ""),
-        ("mute", None, ""),
-        ("far", 8192, REMOTE_REFUSED),
-        ("vectors", 512, CANNOT_CHAT),
-        ("tiny", 2048, ""),
-    ]
-    assert [row.name for row in rows if row.stand_in] == ["tiny"]
-
-
 class Down(ScriptedTransport):
     """A server that does not answer."""
 
     async def models(self) -> list[ModelInfo]:
         raise ModelUnavailableError("nobody answers", hint="Start it.")
-
-
-async def test_a_server_that_is_down_is_told_and_raises_nothing(home: Path) -> None:
-    async with rig(home, [], model=Down()) as it:
-        rows, unseen = await it.services.surface.views.model_rows()
-    assert list(rows) == []
-    assert [(error.message, error.hint) for error in unseen] == [("nobody answers", "Start it.")]

@@ -205,6 +205,25 @@ async def test_enter_sends_what_stands_there_and_is_offered() -> None:
         assert app.sent == [("/trust grant", True)]
 
 
+async def test_enter_sends_the_end_of_an_id_at_once_and_completes_its_beginning() -> None:
+    ids = ("cnv_01m8qhw28556m3k5xqmjra9rwr", "cnv_01m8qhw28556m3k5xqmj35xvrf")
+
+    async def conversations(line: str) -> Candidates:
+        options = tuple(Completion(text=each) for each in ids) if " " in line else ()
+        return Candidates(start=line.find(" ") + 1, options=options)
+
+    for typed, sent in (("35xvrf", "/resume 35xvrf"), ("cnv_01m8qhw28556m3k5xqmj3", "")):
+        app = CompletionApp(conversations)
+        async with app.run_test() as pilot:
+            await pilot.press(*"/resume ")
+            await until(pilot, lambda app=app: len(app.names) == 2)
+            await pilot.press(*typed)
+            await until(pilot, lambda app=app: app.names == [ids[1]])
+            await pilot.press("enter")
+            assert [text for text, _ in app.sent] == ([sent] if sent else [])
+            assert sent or app.prompt.text == f"/resume {ids[1]}"
+
+
 async def test_nothing_is_offered_for_what_comes_from_the_history_until_something_is_typed() -> None:
     app = CompletionApp()
     async with app.run_test() as pilot:

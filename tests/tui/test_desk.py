@@ -199,3 +199,17 @@ async def test_ten_thousand_deltas_change_the_screen_few_times(tmp_path: Path) -
 
 def _told(talk: Talk) -> list[str]:
     return [entry.text for entry in talk.transcript.entries if isinstance(entry, Told)]
+
+
+async def test_thinking_that_is_chosen_while_the_first_message_is_on_its_way_goes_with_the_next(tmp_path: Path) -> None:
+    async with stand(tmp_path, [says("one"), says("two")]) as at:
+        at.outbox.say("first")
+        await until(lambda: at.talk.busy)
+        assert at.talk.conversation_id is None
+        at.talk.requested_thinking = "off"
+        await at.idle(1)
+        assert at.talk.thinking == "off"
+        at.outbox.say("second")
+        await at.idle(2)
+        assert [request.think for request in at.rig.model.requests] == [None, "off"]
+        assert (at.talk.requested_thinking, at.talk.thinking) == (None, "off")

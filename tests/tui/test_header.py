@@ -43,6 +43,17 @@ def test_no_model_is_said_and_nothing_beside_it_is_called_healthy() -> None:
     assert "✖ journal" in text(STATE._replace(model="", failing=("journal",), worst_tier=0))
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_how_much_the_model_thinks_is_said_as_long_as_there_is_room(width: int) -> None:
+    state = STATE._replace(model="qwen3-coder:30b-a3b-" + "x" * 40, where="remote", title="a long title of many words")
+    crowded = state._replace(thinking="medium", failing=("embedding",), worst_tier=1, folder="/srv/" + "y" * 60)
+    assert "think medium" in text(crowded, width) or "thinking medium" in text(crowded, width)
+    assert "remote" in text(crowded, width)
+    assert "qwen3:8b · local · thinking high" in text(STATE._replace(thinking="high"))
+    assert "think" not in text(STATE)
+    assert "think" not in text(STATE._replace(thinking="high", model=""))
+
+
 @pytest.mark.parametrize("width", [40, 50, 60, 70, 80, 100, 120, 160])
 @pytest.mark.parametrize("model", ["qwen3:8b", "qwen3-coder:30b-a3b-", "x" * 60])
 @pytest.mark.parametrize("folder", ["/home/ann", "/home/ann/work/shop", "/srv/" + "y" * 60])

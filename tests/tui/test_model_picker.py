@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -176,10 +177,106 @@ async def test_nothing_that_matches_is_said() -> None:
     app = Answering()
     async with app.run_test() as pilot:
         await filled(app, pilot)
-        await pilot.press("z", "z", "enter")
+        await pilot.press("z", "question_mark", "enter")
         await pilot.pause()
-        assert "nothing here matches “zz”" in screen_text(app)
+        assert "nothing here matches “z?”" in screen_text(app)
         assert app.given == []
+
+
+async def test_what_is_not_there_is_offered_to_be_fetched() -> None:
+    app = Answering()
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        await pilot.press(*"qwen3:4")
+        await pilot.pause()
+        assert "fetch qwen3:4 " in screen_text(app)
+        await pilot.press("b", "enter")
+        await pilot.pause()
+        assert app.given == ["pull qwen3:4b"]
+
+
+@pytest.mark.parametrize("typed", ["gemma3:4b", "two words", "x", "https://ollama.com/library/qwen3", "big"])
+async def test_what_is_there_and_what_is_no_name_is_not_offered(typed: str) -> None:
+    app = Answering(rows=[*ALL, ModelRow(name="big:latest", provider="ollama")])
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        app.screen.query_one(FilterInput).value = typed
+        await pilot.pause()
+        assert "fetch " not in screen_text(app)
+
+
+async def test_what_matches_stands_before_what_could_be_fetched() -> None:
+    app = Answering()
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        await pilot.press(*"gem")
+        await pilot.pause()
+        assert "gemma3:4b" in under_cursor(app)
+        assert "fetch gem " in screen_text(app)
+
+
+async def test_all_of_one_model_can_be_read() -> None:
+    async def details(name: str) -> str:
+        return f"everything about {name}"
+
+    app = Answering(details=details)
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        await pilot.press("down", "f3")
+        await settled(app, pilot)
+        assert "everything about gemma3:4b" in screen_text(app)
+        await pilot.press("escape", "enter")
+        await pilot.pause()
+        assert app.given == ["gemma3:4b"]
+
+
+async def test_a_model_is_removed_when_it_was_asked_for_twice() -> None:
+    removed: list[str] = []
+
+    async def remove(name: str) -> str:
+        removed.append(name)
+        return f"removed {name}; 3.3 GB are free again"
+
+    app = Answering(remove=remove)
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        for keys in (["ctrl+d", "escape"], ["ctrl+d", "down", "ctrl+d", "x", "backspace"]):
+            await pilot.press(*keys)
+            await pilot.pause()
+            assert removed == []
+            assert "from its server's disk?" not in screen_text(app)
+        await pilot.press("down", "ctrl+d")
+        await pilot.pause()
+        assert "Remove gemma3:4b (3.3 GB) from its server's disk? Ctrl+D again removes it" in screen_text(app)
+        await pilot.press("ctrl+d")
+        await settled(app, pilot)
+        assert removed == ["gemma3:4b"]
+        assert "removed gemma3:4b; 3.3 GB are free again" in screen_text(app)
+        assert app.given == []
+
+
+@pytest.mark.parametrize("key", ["f3", "ctrl+d"])
+async def test_what_cannot_be_shown_or_removed_says_why(key: str) -> None:
+    async def fails(name: str) -> str:
+        raise ModelUnavailableError(f"no server for {name}", hint="Start it.")
+
+    app = Answering(details=fails, remove=fails)
+    async with app.run_test() as pilot:
+        await filled(app, pilot)
+        await pilot.press(key, *["ctrl+d"] * (key == "ctrl+d"))
+        await settled(app, pilot)
+        assert "no server for qwen3:8b. Start it." in screen_text(app)
+
+
+def test_a_row_says_what_is_loaded_and_how_the_model_acts() -> None:
+    facts = {"loaded": True, "loaded_window": 16_384, "on_gpu": 0.4, "protocol": "constrained"}
+    shown = line(msgspec.structs.replace(QWEN, **facts), 130)
+    assert "● 16k 40% GPU" in shown
+    assert "constrained" in shown
+    assert "●" not in line(QWEN, 130)
+    narrow = line(msgspec.structs.replace(QWEN, **facts), 50)
+    assert "● 16k 40% GPU" in narrow
+    assert "constrained" not in narrow
 
 
 @pytest.mark.parametrize("size", SIZES)

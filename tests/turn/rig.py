@@ -8,6 +8,7 @@ from pathlib import Path
 from rune.bootstrap import Services, build
 from rune.models.scripted import Answers, ScriptedTransport
 from rune.records.envelope import EventEnvelope
+from rune.records.tools import ToolSchema
 from rune.turn.events import TurnClosed, TurnEvent
 from rune.turn.request import TurnRequest
 
@@ -54,10 +55,12 @@ async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
 
 
 @asynccontextmanager
-async def rig(home: Path, answers: Answers, *, model: ScriptedTransport | None = None) -> AsyncGenerator[Rig]:
+async def rig(
+    home: Path, answers: Answers, *, model: ScriptedTransport | None = None, tools: Sequence[ToolSchema] = ()
+) -> AsyncGenerator[Rig]:
     """Build, start and in the end close everything; `home` may have been used before."""
     model = model or ScriptedTransport(answers)
-    services = build({"RUNE_HOME": str(home), "PATH": ""}, surface_kind="headless", transports=(model,))
+    services = build({"RUNE_HOME": str(home), "PATH": ""}, surface_kind="headless", transports=(model,), tools=tools)
     try:
         await services.start()
         folder = home.parent / "project"

@@ -9,6 +9,7 @@ class CommonParams:
     cpuparams: CpuParams
     cpuparams_batch: CpuParams
     hostnames: list[str]
+    port: int
     api_keys: list[str]
     n_ctx: int
     n_batch: int

@@ -1,11 +1,13 @@
 """Connects the parts of one process."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from rune.bootstrap.core import VIEWS_VERSION, Core, open_core, reachable_transports
+from rune.bootstrap.core import VIEWS_VERSION, Core, open_core
 from rune.bootstrap.examination import examine
+from rune.bootstrap.scoring import Scoring, open_scoring, protocol_of
+from rune.bootstrap.servers import reachable_transports
 from rune.bootstrap.services import Services, SurfaceKind
 from rune.config.trust import TrustBook
 from rune.context.broker import ContextBroker
@@ -14,10 +16,12 @@ from rune.context.window import WindowBook
 from rune.errors import RuneError, StorageError
 from rune.host.machine import available_memory
 from rune.host.paths import places_elsewhere, why_unwritable
+from rune.models.discovery import Discovery
 from rune.models.router import Router
 from rune.models.transport import ChatTransport
 from rune.observability.logs import setup_logging
 from rune.observability.retention import MEGABYTE, Retention
+from rune.records.tools import ToolSchema
 from rune.store.intents import IntentRepository
 from rune.store.journal_tail import JournalTail
 from rune.store.turns import TurnRepository
@@ -39,10 +43,12 @@ from rune.surface.commands.rename import RenameCommand
 from rune.surface.commands.resume import ResumeCommand
 from rune.surface.commands.search import SearchCommand
 from rune.surface.commands.sessions import SessionsCommand
+from rune.surface.commands.thinking import ThinkingCommand
 from rune.surface.commands.trace import TraceCommand
 from rune.surface.commands.trust import TrustCommand
 from rune.surface.drafts import DraftBook
 from rune.surface.health_parts import HealthParts
+from rune.surface.models import ModelLimits, Models
 from rune.surface.preferences import Preferences
 from rune.surface.prompt_history import PromptHistory
 from rune.surface.surface import Surface
@@ -62,25 +68,30 @@ def build(
     *,
     surface_kind: SurfaceKind,
     transports: Sequence[ChatTransport] | None = None,
+    tools: Sequence[ToolSchema] = (),
     on_rebuild: Progress | None = None,
 ) -> Services:
     """Construct and connect everything on the home that `environ` names; nothing runs yet.
 
-    `transports` replaces what would be talked to; `on_rebuild` is told, on a thread, how far a long pass
-    over the journal is. Raises ConfigError, StorageError.
+    `transports` replaces what would be talked to; `tools` are offered to models; `on_rebuild` is told, on a
+    thread, how far a long pass over the journal is. Raises ConfigError, StorageError.
     """
     core = open_core(environ, read_only=surface_kind == "command", on_rebuild=on_rebuild)
     talked_to = tuple(reachable_transports(core.home, core.settings, environ) if transports is None else transports)
     router = Router(talked_to, local_only=core.settings.model.local_only, memory=available_memory())
     trust = FolderTrust(TrustBook(core.home.trust_file), core.ledger)
-    operator = _operator(core, router, trust)
+    windows = WindowBook(core.home.state)
+    scoring = open_scoring(core)
+    operator = _operator(core, router, trust, windows, scoring, tools)
     views = _views(core, router, operator)
+    models = _models(core, router, windows, scoring)
     return Services(
         surface=Surface(
             settings=core.settings,
             operator=operator,
             views=views,
-            commands=Commands(_commands(core, operator, views, trust, environ)),
+            commands=Commands(_commands(core, operator, views, models, trust, environ)),
+            models=models,
             trust=trust,
             drafts=DraftBook(core.home.state, report=partial(_note, core, "drafts")),
             history=PromptHistory(core.home.state),
@@ -94,28 +105,34 @@ def build(
         views_copy=ViewsCopy(core.home.views_file(VIEWS_VERSION), places_elsewhere(environ)),
         why_unwritable=partial(why_unwritable, core.home.data_dir),
         ledger=core.ledger,
-        recovery=TurnRecovery(
-            leases=core.leases,
-            ledger=core.ledger,
-            turns=TurnRepository(core.engine),
-            tasks=core.tasks,
-            intents=IntentRepository(core.engine),
-        ),
+        recovery=_recovery(core),
         transports=talked_to,
+        side_calls=scoring.side_calls,
         health=core.health,
         retention=Retention(core.home, core.settings.retention, core.clock, partial(_note, core)),
         session_id=core.ids.new_id("ses"),
-        close_files=(
-            core.trace_file.close,
-            setup_logging(
-                core.home.logs,
-                core.store.writer or "reader",
-                core.masker.mask,
-                health=core.health,
-                limit=core.settings.retention.log_megabytes * MEGABYTE,
-                pieces=core.settings.retention.log_pieces,
-            ),
-        ),
+        close_files=(core.trace_file.close, _open_log(core)),
+    )
+
+
+def _recovery(core: Core) -> TurnRecovery:
+    return TurnRecovery(
+        leases=core.leases,
+        ledger=core.ledger,
+        turns=TurnRepository(core.engine),
+        tasks=core.tasks,
+        intents=IntentRepository(core.engine),
+    )
+
+
+def _open_log(core: Core) -> Callable[[], None]:
+    return setup_logging(
+        core.home.logs,
+        core.store.writer or "reader",
+        core.masker.mask,
+        health=core.health,
+        limit=core.settings.retention.log_megabytes * MEGABYTE,
+        pieces=core.settings.retention.log_pieces,
     )
 
 
@@ -130,7 +147,6 @@ def _views(core: Core, router: Router, operator: RuneOperator) -> Views:
         held_here=operator.holds,
         health=core.health,
         router=router,
-        local_only=core.settings.model.local_only,
         gone=partial(_gone, core.home.journal, was_there=core.home.journal.is_dir()),
         recent_events=lambda types, limit: (event for _, event in core.engine.recent(types or None, limit)),
         tail=lambda: JournalTail(core.store, core.home.journal),
@@ -154,8 +170,25 @@ def _parts(core: Core, views: Views) -> HealthParts:
     return HealthParts(views, slot=lambda: core.store.writer, refusal=refusal, events=events)
 
 
+def _models(core: Core, router: Router, windows: WindowBook, scoring: Scoring) -> Models:
+    return Models(
+        router,
+        discovery=Discovery(router.survey),
+        windows=windows,
+        scorecard=scoring.scorecard,
+        prober=scoring.prober,
+        limits=ModelLimits(
+            local_only=core.settings.model.local_only,
+            configured=core.settings.model.name,
+            max_context=core.settings.context.max_context,
+            memory=available_memory,
+        ),
+        clock=core.clock,
+    )
+
+
 def _commands(
-    core: Core, operator: RuneOperator, views: Views, trust: FolderTrust, environ: Mapping[str, str]
+    core: Core, operator: RuneOperator, views: Views, models: Models, trust: FolderTrust, environ: Mapping[str, str]
 ) -> list[Command]:
     return [
         ContextCommand(views),
@@ -166,12 +199,13 @@ def _commands(
         DoctorCommand(partial(examine, environ)),
         HideCommand(operator),
         HealthCommand(views, _parts(core, views), core.clock),
-        ModelCommand(operator, views, configured=core.settings.model.name),
+        ModelCommand(operator, views, models, configured=core.settings.model.name, clock=core.clock),
         NewCommand(operator),
         RenameCommand(operator, views),
         ResumeCommand(views, core.clock),
         SearchCommand(views, core.clock),
         SessionsCommand(views, core.clock),
+        ThinkingCommand(operator),
         TraceCommand(views),
         TrustCommand(trust),
     ]
@@ -181,7 +215,14 @@ def _note(core: Core, subsystem: str, error: RuneError) -> None:
     core.health.record_failure(subsystem, error, 2)
 
 
-def _operator(core: Core, router: Router, trust: FolderTrust) -> RuneOperator:
+def _operator(
+    core: Core,
+    router: Router,
+    trust: FolderTrust,
+    windows: WindowBook,
+    scoring: Scoring,
+    tools: Sequence[ToolSchema],
+) -> RuneOperator:
     instructions = ProjectInstructions(trust, core.failures)
     recorder = TurnRecorder(
         ledger=core.ledger,
@@ -210,9 +251,14 @@ def _operator(core: Core, router: Router, trust: FolderTrust) -> RuneOperator:
         clock=core.clock,
         ids=core.ids,
         project=instructions.files,
+        tools=tools,
     )
     selection = ModelSelection(
-        router=router, windows=WindowBook(core.home.state), memory=available_memory, failures=core.failures
+        router=router,
+        windows=windows,
+        memory=available_memory,
+        protocol=partial(protocol_of, scoring.scorecard, core.failures),
+        failures=core.failures,
     )
     return RuneOperator(
         settings=lambda: core.settings,

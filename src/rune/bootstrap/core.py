@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,12 +15,7 @@ from rune.host.clock import Clock, SystemClock
 from rune.host.ids import IdSource, UlidSource
 from rune.host.paths import Home, prepare_to_read, resolve_home
 from rune.host.secrets import collect_secrets
-from rune.models.embedded.model_file import embedded_model_path
-from rune.models.embedded.transport import EmbeddedTransport, embedded_installed
-from rune.models.ollama.transport import OllamaTransport
-from rune.models.scripted import ScriptedTransport
-from rune.models.transport import ChatTransport
-from rune.models.wire.endpoint import ollama_base_url
+from rune.models.openai_compatible.address import KEY_VARIABLE
 from rune.observability.health import SubsystemHealthRegistry
 from rune.observability.inference_trace import TraceFile
 from rune.observability.retention import MEGABYTE
@@ -30,11 +24,13 @@ from rune.store.codec import decode_body
 from rune.store.conversation_views import ConversationViews
 from rune.store.conversations import ConversationStateRepository
 from rune.store.durable_store import DurableEventStore
+from rune.store.event_store import EventStore
 from rune.store.evidence_store import EvidenceStore
 from rune.store.intents import IntentViews
 from rune.store.leases import LeaseBook
 from rune.store.ledger import Ledger
 from rune.store.mending.backups import BackupBook
+from rune.store.model_scores import ModelScoreViews
 from rune.store.projections import ProjectionEngine
 from rune.store.search import SearchViews
 from rune.store.tasks import TaskStateRepository, TaskViews
@@ -44,7 +40,7 @@ from rune.store.view_pass import Progress
 from rune.text.masking import Masker
 from rune.turn.failures import TurnFailures
 
-VIEWS_VERSION = 3
+VIEWS_VERSION = 4
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +136,8 @@ def open_core(environ: Mapping[str, str], *, read_only: bool, on_rebuild: Progre
     home = resolve_home(environ)
     refusal = prepare_to_read(home)
     settings, unusable = read_settings(home, lenient=read_only)
-    masker = Masker(collect_secrets(environ, config_values(settings)))
+    key_variables = (KEY_VARIABLE, *(server.key_env for server in settings.model.servers if server.key_env))
+    masker = Masker(collect_secrets(environ, config_values(settings), named=key_variables))
     sink = _LateSink()
     health = SubsystemHealthRegistry(clock, sink, masker=masker.mask)
     if unusable is not None:
@@ -189,7 +186,7 @@ def read_settings(home: Home, *, lenient: bool) -> tuple[Settings, ConfigError |
 
 def open_engine(
     home: Home,
-    store: DurableEventStore,
+    store: EventStore,
     evidence: EvidenceStore,
     report: Callable[[Exception], None],
     on_progress: Progress | None,
@@ -197,7 +194,15 @@ def open_engine(
     on_damage: Callable[[StorageError], object] = lambda _: None,
 ) -> ProjectionEngine:
     """Return the views of a journal; they follow it when they are first asked."""
-    projections = (ConversationViews(), TaskViews(), TurnViews(), TraceViews(), IntentViews(), SearchViews())
+    projections = (
+        ConversationViews(),
+        TaskViews(),
+        TurnViews(),
+        TraceViews(),
+        IntentViews(),
+        SearchViews(),
+        ModelScoreViews(),
+    )
     decode = partial(decode_body, evidence=evidence)
     return ProjectionEngine(
         home.views_file(VIEWS_VERSION),
@@ -208,23 +213,6 @@ def open_engine(
         on_progress=on_progress,
         on_damage=on_damage,
     )
-
-
-def reachable_transports(home: Home, settings: Settings, environ: Mapping[str, str]) -> list[ChatTransport]:
-    """Return what can answer, in the order of preference: a scripted model alone where one is named."""
-    if script := environ.get("RUNE_SCRIPTED_MODEL", ""):
-        return [ScriptedTransport.from_file(Path(script))]
-    first_byte, between = settings.model.first_byte_timeout, settings.model.token_timeout
-    named = environ.get("OLLAMA_HOST", "")
-    host = ollama_base_url(named) if named else ollama_base_url(settings.model.host, source="model.host")
-    found: list[ChatTransport] = [OllamaTransport(host, first_byte_timeout=first_byte, token_timeout=between)]
-    path = embedded_model_path(home.models, environ, settings.model.embedded_model)
-    if path is not None and embedded_installed():
-        log = home.logs / "embedded-worker.log"
-        found.append(
-            EmbeddedTransport(path, log_path=log, environ=environ, first_byte_timeout=first_byte, token_timeout=between)
-        )
-    return found
 
 
 def _note(health: SubsystemHealthRegistry, subsystem: str, error: Exception) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from rune.bootstrap.core import VIEWS_VERSION, reachable_transports, read_settings
+from rune.bootstrap.comparison import compare_with_journal
+from rune.bootstrap.core import VIEWS_VERSION, read_settings
+from rune.bootstrap.servers import reachable_transports
 from rune.config.trust import TrustBook
 from rune.errors import RuneError
 from rune.host.clock import Clock, SystemClock
@@ -24,6 +26,7 @@ from rune.store.leases import LeaseBook
 from rune.store.mending.backups import BackupBook
 from rune.store.mending.evidence_inspection import inspect_evidence
 from rune.store.mending.journal_inspection import JournalState, inspect_journal
+from rune.store.mending.views_comparison import Comparison
 from rune.store.mending.views_inspection import inspect_views
 from rune.surface import checks, home_checks, journal_checks
 from rune.surface.doctor import Check, Finding
@@ -40,7 +43,7 @@ def examine(environ: Mapping[str, str], *, told: Callable[[str], None] = lambda 
     """
     home, clock = resolve_home(environ), SystemClock()
     settings, _ = read_settings(home, lenient=True)  # the check `config` says what is wrong with it
-    stored = _Stored(home, clock, told)
+    stored = _Stored(home, environ, clock, told)
     retention = Retention(home, settings.retention, clock, lambda _subsystem, _error: None)
     book = BackupBook(home, clock)
 
@@ -72,8 +75,9 @@ def examine(environ: Mapping[str, str], *, told: Callable[[str], None] = lambda 
 class _Stored:
     """The checks of what is stored: one pass over the journal feeds all of them."""
 
-    def __init__(self, home: Home, clock: Clock, told: Callable[[str], None]) -> None:
+    def __init__(self, home: Home, environ: Mapping[str, str], clock: Clock, told: Callable[[str], None]) -> None:
         self._home = home
+        self._environ = environ
         self._clock = clock
         self._told = told
         self._last_told = clock.monotonic()
@@ -118,7 +122,18 @@ class _Stored:
         path = self._home.views_file(VIEWS_VERSION)
         others = self._home.data_dir.glob("views-*.db") if self._home.data_dir.is_dir() else ()
         older = {other.name: other.lstat().st_size for other in others if other != path}
-        return journal_checks.views(inspect_views(path), path, self._state, older)
+        state = inspect_views(path)
+        finding = journal_checks.views(state, path, self._state, older)
+        if finding.state != "ok" or not state.there or state.log_unread:
+            return finding
+        if self._state.damage or self._state.newer or self._state.foreign:
+            return journal_checks.compared_views(finding, Comparison(not_compared="it cannot be read whole"), path)
+        found = compare_with_journal(
+            self._home,
+            self._environ,
+            told=lambda events: self._tell(f"comparing the views with the journal, {events:,} events"),
+        )
+        return journal_checks.compared_views(finding, found, path)
 
     def _holder(self, conversation_id: str) -> LeaseHolder | None:
         return self._leases.holder(conversation_id) if is_id(conversation_id, "cnv") else None

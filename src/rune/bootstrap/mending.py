@@ -10,10 +10,11 @@ from typing import Final
 
 import msgspec
 
+from rune.bootstrap.comparison import compare_with_journal
 from rune.bootstrap.core import VIEWS_VERSION, open_engine
 from rune.bootstrap.erasing import open_erasure
 from rune.bootstrap.examination import DAY_MS
-from rune.errors import RuneError
+from rune.errors import RuneError, StorageUnavailableError
 from rune.host.clock import Clock, SystemClock
 from rune.host.files import is_locked
 from rune.host.ids import UlidSource
@@ -28,6 +29,7 @@ from rune.store.mending.quarantine import quarantine
 from rune.store.mending.views_inspection import inspect_views
 from rune.store.segments import segment_name
 from rune.store.slots import claim_this_slot
+from rune.surface.erasure import places_lines
 from rune.surface.journal_checks import views as judged_views
 from rune.surface.sizes import counted, size_text
 
@@ -85,7 +87,7 @@ class _Mending:
         return True
 
     def _failed(self, what: str, error: RuneError | OSError) -> None:
-        problem = f"{error.message} {error.hint}".strip() if isinstance(error, RuneError) else str(error)
+        problem = error.in_one_line if isinstance(error, RuneError) else str(error)
         self._say(f"that could not be done: {problem}")
         self._done.append(Mended(what=what, problem=problem))
 
@@ -105,13 +107,23 @@ class _Mending:
 
     def _damage(self) -> None:
         found = find_damage(self._home.journal, self._evidence) if self._home.journal.is_dir() else ()
-        if not found:
+        strange = [each.refusal for each in found if each.refusal is not None]
+        for refusal in strange:
+            # What another program or a later Rune wrote is no damage, and nothing is mended beside it.
+            self._say(f"left alone: {refusal.in_one_line}")
+            self._done.append(
+                Mended(what=f"leaving alone what cannot be read: {refusal.message}", problem=refusal.hint)
+            )
+        damaged = [each for each in found if each.refusal is None]
+        if strange and damaged:
+            self._say(f"{counted(len(damaged), 'damaged place')} can be mended once that is done")
+        if strange or not damaged:
             return
-        for each in found:
+        for each in damaged:
             place = f"{each.segment}, line {each.line:,}, byte {each.byte:,}"
             self._say(f"damaged: {place}: {each.reason}; {counted(each.intact_behind, 'intact event')} behind it")
         what = "setting the damaged parts aside, beside the journal, and writing what is intact in them again"
-        self._moved = self._do(what, lambda: self._set_aside(found))
+        self._moved = self._do(what, lambda: self._set_aside(damaged))
 
     def _set_aside(self, found: Sequence[Damage]) -> None:
         for each in found:
@@ -135,14 +147,27 @@ class _Mending:
     def _erasing(self) -> None:
         if left := self._state().unblanked:
             what = f"finishing an erasure that was cut off, of {counted(len(left), 'body', 'bodies')}"
-            self._do(what, open_erasure(self._environ).finish)
+            self._do(what, self._finish_erasure)
+
+    def _finish_erasure(self) -> None:
+        report = open_erasure(self._environ).finish()
+        for line in places_lines(report):
+            self._say(line)
+        if report.left:
+            raise StorageUnavailableError(f"the text is still in {', '.join(report.left)}")
 
     def _views(self) -> None:
         path = self._home.views_file(VIEWS_VERSION)
-        found = inspect_views(path)
-        usable = not found.there or judged_views(found, path, self._state(), {}).state == "ok"
-        if self._moved or not usable:
+        if self._moved or not self._usable(path):
             self._do(f"making {path.name} anew from the journal", self._rebuild)
+
+    def _usable(self, path: Path) -> bool:
+        found, journal = inspect_views(path), self._state()
+        if not found.there or judged_views(found, path, journal, {}).state != "ok":
+            return not found.there
+        if found.log_unread or journal.damage:
+            return True  # as far as can be told here
+        return not compare_with_journal(self._home, self._environ, seconds=None).differing
 
     def _rebuild(self) -> None:
         store = DurableEventStore.open(

@@ -7,6 +7,7 @@ from typing import Literal
 
 from rune.bootstrap.upkeep import report_turns
 from rune.errors import PartUnreadableError, StorageError, StorageUnavailableError, ViewsStoppedError
+from rune.models.side_call import SideCalls
 from rune.models.transport import ChatTransport
 from rune.observability.health import SubsystemHealthRegistry
 from rune.observability.retention import Retention
@@ -39,6 +40,7 @@ class Services:
         ledger: Ledger,
         recovery: TurnRecovery,
         transports: Sequence[ChatTransport],
+        side_calls: SideCalls,
         health: SubsystemHealthRegistry,
         retention: Retention,
         session_id: str,
@@ -46,6 +48,7 @@ class Services:
     ) -> None:
         self.surface = surface
         self.health = health
+        self.side_calls = side_calls
         self._kind: SurfaceKind = surface_kind
         self._store = store
         self._evidence = evidence

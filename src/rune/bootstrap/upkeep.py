@@ -56,7 +56,8 @@ def report_turns(health: SubsystemHealthRegistry, recovered: Sequence[Recovered]
         return
     count = len(recovered)
     turns, them = ("1 turn was", "it") if count == 1 else (f"{count:,} turns were", "them")
-    what = f"{turns} cut off when Rune was killed, and ended as interrupted; all that was said until then is kept"
+    what = f"{turns} cut off when Rune was killed, and ended as interrupted; every message and every answer that was "
+    what += "whole is kept, what was still being written of an answer is lost"
     if calls := sum(len(each.may_have_run) for each in recovered):
         named = "1 tool call" if calls == 1 else f"{calls:,} tool calls"
         what += f"; {named} in {them} may have run: look before you have it done again"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from rune.cli.endings import Endings, stderr_on_screen
 from rune.cli.exit_codes import ExitCode
 from rune.cli.first_frame import FirstFrame
+from rune.cli.loading import Loading
 from rune.cli.output import Output
 from rune.cli.signals import HeldBack
 
@@ -78,7 +79,7 @@ def run_app(start: "AppStart", build: Build, frame: FirstFrame, output: Output) 
     then as it was.
     """
     # The larger part of the time until the app stands.
-    with HeldBack():
+    with HeldBack(), Loading():
         from rune.tui.app import RuneApp
 
     def lost() -> None:
@@ -99,7 +100,7 @@ def run_app(start: "AppStart", build: Build, frame: FirstFrame, output: Output) 
             closing.cancel()
             frame.restore()
     for line in app.goodbye:
-        output.line(line)
+        output.own_line(line)
     if app.failure is not None:
         raise app.failure
     if endings.asked:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from rune.cli.exit_codes import MEANINGS
+from rune.cli.first_frame import opens_app
 from rune.errors import UsageError
 
 MESSAGE_LIMIT = 300
@@ -69,7 +70,8 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return what was asked for. Raises UsageError, and HelpAskedError for `--help`."""
-    options, rest = _parser().parse_known_args(arguments)
+    # The app has no command: the parsers of two dozen of them are left out, 3 ms of the time until it stands.
+    options, rest = _parser(with_commands=not opens_app(arguments)).parse_known_args(arguments)
     if rest:
         # Whichever parser was the innermost, it is its help that says what there is.
         raise UsageError(_short(f"unrecognized arguments: {' '.join(rest)}"), hint=_how_used(options.prog))
@@ -90,7 +92,7 @@ def _event_types() -> str:
     return f"The types: {', '.join(sorted(EVENT_KINDS))}"
 
 
-def _parser() -> _Parser:
+def _parser(*, with_commands: bool) -> _Parser:
     root = _Parser(
         prog="rune",
         description=_DESCRIPTION,
@@ -107,10 +109,18 @@ def _parser() -> _Parser:
     )
     root.add_argument("-r", "--resume", metavar="ID", help="continue this conversation (the end of an id will do)")
     root.add_argument("-m", "--model", help="the model to ask")
+    root.add_argument(
+        "--think",
+        choices=("auto", "off", "on", "low", "medium", "high"),
+        help="how much the model thinks before it answers; the conversation keeps it",
+    )
     root.add_argument("--max-steps", type=_number(1, 200), metavar="N", help="at most N model calls (1 to 200)")
     root.add_argument("--channel", choices=("task", "chat"), default="task", help="which of the two conversations")
     root.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
-    _add_commands(root)
+    if with_commands:
+        _add_commands(root)
+    else:
+        root.set_defaults(command=None)
     return root
 
 
@@ -133,11 +143,7 @@ def _add_commands(root: _Parser) -> None:
     events.add_argument("--json", action="store_true", help="one JSON object a line")
     events.more_help = _event_types
 
-    models = commands.add_parser("models", help="models that can be used").add_subparsers(
-        dest="action", required=True, metavar="ACTION"
-    )
-    models.add_parser("list", help="what is there").add_argument("--json", action="store_true")
-    models.add_parser("fetch-embedded", help="fetch the small built-in model (98 MB, once)")
+    _add_models(commands.add_parser("models", help="list, show, fetch, remove, measure models"))
 
     doctor = commands.add_parser("doctor", help="check each part for real")
     doctor.add_argument("--json", action="store_true")
@@ -151,12 +157,28 @@ def _add_commands(root: _Parser) -> None:
 
 
 def _add_sessions(parser: argparse.ArgumentParser) -> None:
-    sessions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = sessions.add_parser("list", help="the newest first")
-    listing.add_argument("--all", action="store_true", help="of every folder, not only this one")
-    listing.add_argument("--hidden", action="store_true", help="also those that were hidden")
-    listing.add_argument("--limit", type=_number(1, 100_000), default=20, metavar="N", help="at most N (1 to 100,000)")
-    listing.add_argument("--json", action="store_true")
+    sessions = parser.add_subparsers(dest="action", metavar="ACTION")
+    parser.set_defaults(action="list", all=False, hidden=False, limit=20, json=False)
+    listing = sessions.add_parser("list", help="the newest first (without an ACTION too)")
+    # Said before the action they count as well: hence no defaults of its own behind it.
+    for place in (parser, listing):
+        place.add_argument(
+            "--all",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="of every folder, not only this one; also those without a message",
+        )
+        place.add_argument(
+            "--hidden", action="store_true", default=argparse.SUPPRESS, help="also those that were hidden"
+        )
+        place.add_argument(
+            "--limit",
+            type=_number(1, 100_000),
+            default=argparse.SUPPRESS,
+            metavar="N",
+            help="at most N (1 to 100,000)",
+        )
+        place.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
     showing = sessions.add_parser("show", help="its messages")
     showing.add_argument("id")
     showing.add_argument("--json", action="store_true")
@@ -179,6 +201,28 @@ def _add_sessions(parser: argparse.ArgumentParser) -> None:
     forking.add_argument("--at", metavar="MESSAGE", help="the last message that both have; without it the newest")
     for name, help_text in (("hide", "list it no longer; nothing is deleted"), ("unhide", "list it again")):
         sessions.add_parser(name, help=help_text).add_argument("id")
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    # Said before the action it counts as well: hence no default of its own behind it.
+    parser.add_argument("--json", action="store_true")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    parser.set_defaults(action="list")
+    listing = actions.add_parser("list", help="what is there, what is loaded, how each acts (without an ACTION too)")
+    showing = actions.add_parser("show", help="everything about one")
+    pulling = actions.add_parser("pull", help="have its server fetch one; Ctrl-C stops, the next pull goes on")
+    removing = actions.add_parser("rm", help="remove one from its server's disk; does not ask")
+    probing = actions.add_parser("probe", help="measure how it acts better, natively or constrained, and keep that")
+    for named in (showing, pulling, removing, probing):
+        named.add_argument("name", metavar="NAME")
+    probing.add_argument(
+        "--protocol",
+        choices=("native", "constrained", "auto"),
+        help="measure nothing: use this one from now on; auto: what was measured, else a guess",
+    )
+    fetching = actions.add_parser("fetch-embedded", help="fetch the small built-in model (98 MB, once)")
+    for each in (listing, showing, pulling, removing, probing, fetching):
+        each.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
 
 
 def _add_erase(parser: argparse.ArgumentParser) -> None:

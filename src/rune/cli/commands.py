@@ -9,6 +9,7 @@ import msgspec
 
 from rune.cli.events import follow_events, show_events
 from rune.cli.exit_codes import ExitCode
+from rune.cli.models import run_models
 from rune.cli.output import Output
 from rune.cli.sessions import run_sessions
 from rune.errors import UsageError
@@ -16,17 +17,16 @@ from rune.host.clock import SystemClock
 from rune.host.paths import prepare, resolve_home
 from rune.models.embedded.model_file import fetch_embedded as fetch_model
 from rune.records.events import EVENT_KINDS
-from rune.surface.results import table
 from rune.surface.surface import Surface
 from rune.surface.trace_text import trace_list
 
 
-def fetch_embedded(output: Output, environ: Mapping[str, str]) -> ExitCode:
+def fetch_embedded(output: Output, environ: Mapping[str, str], *, as_json: bool) -> ExitCode:
     """Fetch the built-in model's file unless it is there; its path is what stdout gets."""
     home = resolve_home(environ)
     prepare(home)
     path = fetch_model(home.models, progress=output.note)
-    output.line(str(path))
+    output.line(json.dumps({"version": 1, "path": str(path)}, ensure_ascii=True) if as_json else str(path))
     return ExitCode.DONE
 
 
@@ -44,7 +44,7 @@ def check_types(names: Sequence[str]) -> None:
 
 
 async def show(surface: Surface, options: argparse.Namespace, output: Output, folder: Callable[[], str]) -> ExitCode:
-    """Run `sessions`, `trace`, `events` or `models list`; only some look at the current folder."""
+    """Run `sessions`, `trace`, `events` or `models`; only some look at the current folder."""
     match options.command, getattr(options, "action", None):
         case "sessions", _:
             await run_sessions(surface, options, output, folder, SystemClock().now_ms())
@@ -55,7 +55,7 @@ async def show(surface: Surface, options: argparse.Namespace, output: Output, fo
         case "events", _:
             show_events(surface, options, output)
         case _:
-            await _models(surface, output, as_json=options.json)
+            return await run_models(surface, options, output, SystemClock().now_ms())
     return ExitCode.DONE
 
 
@@ -78,32 +78,6 @@ async def _trace(surface: Surface, output: Output, options: argparse.Namespace) 
             verdict = "rebuilt byte for byte" if prompt.matches else "DOES NOT MATCH: " + "; ".join(prompt.problems)
             output.note(f"rune: {verdict}")
     return ExitCode.DONE if whole else ExitCode.FAILED
-
-
-async def _models(surface: Surface, output: Output, *, as_json: bool) -> None:
-    found, failures = await surface.views.models()
-    for failure in failures:
-        output.problem(failure.message, failure.hint)
-    if as_json:
-        output.line(
-            _json([msgspec.to_builtins(model) | {"capabilities": sorted(model.capabilities)} for model in found])
-        )
-        return
-    if not found:
-        output.line("no model: start Ollama and pull one, or run `rune models fetch-embedded`")
-        return
-    rows = [
-        (
-            model.name,
-            model.provider,
-            "remote" if model.remote else "local",
-            f"{model.context_length:,}" if model.context_length else "unknown",
-            f"{model.size / 1e9:.1f} GB" if model.size else "unknown",
-            ", ".join(sorted(model.capabilities)),
-        )
-        for model in found
-    ]
-    output.line(table(rows, ("model", "from", "where", "window", "size", "can")))
 
 
 def _json(value: Iterable[object]) -> str:

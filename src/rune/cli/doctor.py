@@ -37,5 +37,5 @@ def run_doctor(
         more = {} if mended is None else {"mended": [msgspec.to_builtins(each) for each in mended]}
         output.line(json.dumps(result.data | more))
     else:
-        output.line(result.text)
+        output.own_line(result.text)
     return ExitCode.DONE if result.ok else ExitCode.FAILED

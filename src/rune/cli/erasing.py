@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import textwrap
 
 from rune.cli.descriptors import STDIN, wait_for
 from rune.cli.exit_codes import ExitCode
@@ -10,6 +11,7 @@ from rune.cli.output import Output
 from rune.cli.stdin import is_terminal
 from rune.errors import UsageError
 from rune.surface.erasure import Erasure, plan_result, report_result
+from rune.text.cells import cell_len
 
 _LONGEST_ANSWER = 100
 
@@ -29,7 +31,7 @@ def erase(erasure: Erasure, options: argparse.Namespace, output: Output) -> Exit
                 "nobody can be asked: stdin is no terminal",
                 hint="With --yes it is erased without a question, for good.",
             )
-        for line in planned.text.splitlines():
+        for line in wrapped(planned.text, output.err_columns if output.err_is_terminal else None):
             output.note(line)
         if not options.yes and not _agreed(output):
             output.note("nothing was changed")
@@ -40,8 +42,25 @@ def erase(erasure: Erasure, options: argparse.Namespace, output: Output) -> Exit
             output.note("rune: this is not finished: the same command again goes on with it")
             raise
     result = report_result(plan, report)
-    output.line(json.dumps(result.data) if options.json else result.text)
+    if options.json:
+        output.line(json.dumps(result.data))
+    else:
+        output.line("\n".join(wrapped(result.text, output.out_columns)))
     return ExitCode.DONE if result.ok else ExitCode.FAILED
+
+
+def wrapped(text: str, columns: int | None) -> list[str]:
+    """Return the lines of a text, each that is wider than a terminal of so many cells broken between words; None: as
+    they are.
+    """
+    if columns is None:
+        return text.splitlines()
+    found: list[str] = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        broken = textwrap.wrap(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        found += broken if cell_len(line) > columns else [line]
+    return found
 
 
 def _agreed(output: Output) -> bool:

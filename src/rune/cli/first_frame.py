@@ -31,7 +31,7 @@ _MODES_OFF = "\x1b[?1000l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1
 _ALTERNATE, _NORMAL = "\x1b[?1049h", "\x1b[m\x1b[?25h\x1b[?1049l"
 
 _ALONE = frozenset({"-c", "--continue"})
-_WITH_VALUE = frozenset({"-r", "--resume", "-m", "--model", "--channel", "--max-steps"})
+_WITH_VALUE = frozenset({"-r", "--resume", "-m", "--model", "--think", "--channel", "--max-steps"})
 
 
 def opens_app(arguments: Sequence[str]) -> bool:

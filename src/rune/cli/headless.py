@@ -9,13 +9,16 @@ import msgspec
 
 from rune.cli.exit_codes import ExitCode, of_error, of_turn
 from rune.cli.interrupts import Interrupts
+from rune.cli.models import run_work
 from rune.cli.output import Output, StdoutLostError
 from rune.errors import LeaseHeldError, RuneError
 from rune.records.messages import Channel, Provenance
+from rune.records.models import Thinking
 from rune.surface.commands.command import CommandCall
 from rune.surface.reading_mode import not_sent, notice
 from rune.surface.stream_json import error_line, error_object, event_line, result_object
 from rune.surface.surface import Surface
+from rune.turn.bounds import UNSAVED
 from rune.turn.events import Notice, Progress, TextDelta, TurnClosed, TurnEvent, TurnOpened
 from rune.turn.request import TurnRequest
 
@@ -32,6 +35,7 @@ class HeadlessRequest(msgspec.Struct, frozen=True, kw_only=True):
     resume: str | None = None
     carry_on: bool = False
     model: str | None = None
+    thinking: Thinking | None = None
     max_steps: int | None = None
     channel: Channel = "task"
 
@@ -98,10 +102,21 @@ async def _run_command(surface: Surface, request: HeadlessRequest, output: Outpu
     conversation_id = await _Continued(surface, request, output).find()
     if conversation_id is None:  # a command is about what is there: the newest conversation here
         conversation_id, _ = await surface.views.latest_free(request.folder, request.channel)
-    call = CommandCall(argument="", folder=request.folder, channel=request.channel, conversation_id=conversation_id)
+    call = CommandCall(
+        argument="",
+        folder=request.folder,
+        channel=request.channel,
+        conversation_id=conversation_id,
+        model=request.model,
+        thinking=request.thinking,
+    )
     result = await surface.commands.run(request.text, call)
+    if result.runs is not None:
+        return await run_work(surface, result.runs, output, request.output_format)
     if result.model is not None and conversation_id is None:
         output.note("rune: there is no conversation here that could keep it; begin one with `-m`")
+    if result.thinking is not None and conversation_id is None:
+        output.note("rune: there is no conversation here that could keep it; begin one with `--think`")
     output.line(result.text if request.output_format == "text" else _command_json(result.data))
     if result.opens is not None:
         output.note(f"rune: go on with it by `rune -r {result.opens}`")
@@ -137,6 +152,7 @@ async def _run_turn(
         channel=request.channel,
         conversation_id=conversation_id,
         model=request.model,
+        thinking=request.thinking,
         provenance=request.provenance,
         max_steps=request.max_steps,
     )
@@ -222,12 +238,20 @@ class _Show:
 
     def _closing(self, closed: TurnClosed) -> None:
         if closed.error:
-            kept = ". What came is kept." if closed.answer and not closed.complete else ""
-            self._output.problem(closed.error.removesuffix(".") + kept if kept else closed.error, closed.hint)
+            became = _what_became(closed)
+            self._output.problem(f"{closed.error.removesuffix('.')}. {became}" if became else closed.error, closed.hint)
         elif closed.stop_reason == "cancelled" and not closed.answer:
             self._output.problem("interrupted before the answer began; your message is kept")
         elif closed.stop_reason != "answered":
             self._output.problem(_STOPPED.get(closed.stop_reason.value, closed.stop_reason.value))
+
+
+def _what_became(closed: TurnClosed) -> str:
+    """Say what became of an answer that failed; "" where there was none, or it is whole."""
+    if closed.error.startswith(UNSAVED):
+        shown = "What is shown above of the answer is not stored." if closed.answer else ""
+        return f"{shown} Your message is kept.".strip()
+    return "What came is kept." if closed.answer and not closed.complete else ""
 
 
 _STOPPED = {

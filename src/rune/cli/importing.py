@@ -11,10 +11,12 @@ from typing import Protocol
 from rune.cli.exit_codes import ExitCode
 from rune.cli.interrupts import Interrupts
 from rune.cli.output import Output
+from rune.host.clock import Clock
 from rune.store.imports.arrivals import Became
 from rune.store.imports.report import ImportKind, ImportReport, Listener, Named
 
 NOTED_EVERY = 10_000
+NOTED_AFTER_SECONDS = 2.0
 
 _UNITS: dict[ImportKind, tuple[str, str]] = {
     "events": ("line", "lines"),
@@ -47,12 +49,13 @@ def run_import(
     options: argparse.Namespace,
     output: Output,
     interrupts: Interrupts,
+    clock: Clock,
 ) -> ExitCode:
-    """Bring `options.file` in; exit code 1 when any of it was left.
+    """Bring `options.file` in; exit code 1 when any of it was left. `clock` says when to tell again how far it is.
 
     Raises what opening the home and Import.take_in raise.
     """
-    telling = _Telling(output, unit=_UNITS[options.action][1], path=options.file)
+    telling = _Telling(output, unit=_UNITS[options.action][1], path=options.file, clock=clock)
 
     async def main() -> ImportReport:
         with interrupts.work():
@@ -78,11 +81,13 @@ def run_import(
 class _Telling:
     """Says on stderr what had to be left, and how far it is (Listener)."""
 
-    def __init__(self, output: Output, *, unit: str, path: str) -> None:
+    def __init__(self, output: Output, *, unit: str, path: str, clock: Clock) -> None:
         self._output = output
         self._unit = unit
         self._path = path
+        self._clock = clock
         self._done = 0
+        self._told_at = clock.monotonic()
 
     def left(self, named: Named) -> None:
         """Name one that was left."""
@@ -93,8 +98,10 @@ class _Telling:
         self._output.note(f"rune: {self._path}, {named.where}: {named.text}")
 
     def progress(self, seen: int) -> None:
-        """Say how far it is, every 10,000."""
-        if seen // NOTED_EVERY > self._done // NOTED_EVERY:
+        """Say how far it is, every 10,000 and every two seconds."""
+        now = self._clock.monotonic()
+        if seen // NOTED_EVERY > self._done // NOTED_EVERY or now - self._told_at >= NOTED_AFTER_SECONDS:
+            self._told_at = now
             self._output.note(f"rune: {seen:,} {self._unit} so far ...")
         self._done = seen
 

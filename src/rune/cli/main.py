@@ -13,6 +13,7 @@ from rune.cli.arguments import HelpAskedError, parse
 from rune.cli.exit_codes import ExitCode, of_error
 from rune.cli.first_frame import FirstFrame
 from rune.cli.interrupts import Interrupts
+from rune.cli.invocation import command_of
 from rune.cli.output import Output, StdoutLostError
 from rune.cli.signals import raise_on_signals
 from rune.cli.stdin import is_terminal, read_piped
@@ -33,7 +34,7 @@ def run(arguments: Sequence[str], closed: frozenset[int], frame: FirstFrame) -> 
     is on the screen when the arguments looked like the app's.
     """
     streams = StandardStreams(closed)
-    output = Output(streams.out, streams.err)
+    output = Output(streams.out, streams.err, command_of(os.environ))
     code = _run([_as_text(argument) for argument in arguments], output, Interrupts(streams), frame)
     return int(_written(code, streams, output))
 
@@ -125,6 +126,7 @@ def _app(options: argparse.Namespace, output: Output, frame: FirstFrame) -> Exit
         resume=options.resume,
         carry_on=options.carry_on,
         model=options.model,
+        thinking=options.think,
         max_steps=options.max_steps,
     )
     return run_app(start, build, frame, output)
@@ -154,6 +156,7 @@ def _prompt(options: argparse.Namespace, output: Output, interrupts: Interrupts)
         resume=options.resume,
         carry_on=options.carry_on,
         model=options.model,
+        thinking=options.think,
         max_steps=options.max_steps,
         channel=options.channel,
     )
@@ -197,26 +200,30 @@ def _command(options: argparse.Namespace, output: Output, interrupts: Interrupts
             from rune.bootstrap.importing import open_import
             from rune.cli.importing import run_import
             from rune.cli.rebuild_progress import RebuildProgress
+            from rune.host.clock import SystemClock
 
             rebuilding = RebuildProgress(output, os.environ)
+            opening = partial(open_import, os.environ, on_rebuild=rebuilding)
             try:
-                return run_import(lambda: open_import(os.environ, on_rebuild=rebuilding), options, output, interrupts)
+                return run_import(opening, options, output, interrupts, SystemClock())
             finally:
                 rebuilding.end()
         case "models" if options.action == "fetch-embedded":
-            return commands.fetch_embedded(output, os.environ)
+            return commands.fetch_embedded(output, os.environ, as_json=options.json)
         case "events":
             commands.check_types(options.type)
         case _:
             pass
     from rune.bootstrap import Services
+    from rune.cli.models import WRITING as PROBING
     from rune.cli.sessions import WRITING
 
     async def show(services: Services) -> ExitCode:
         _note_health(services, output)
         return await commands.show(services.surface, options, output, _here)
 
-    writes = options.command == "sessions" and options.action in WRITING
+    writing = {"sessions": WRITING, "models": PROBING}.get(options.command, frozenset[str]())
+    writes = bool(writing) and options.action in writing
     return _with_services(show, "headless" if writes else "command", interrupts, output)
 
 

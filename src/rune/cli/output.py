@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from rune.cli.descriptors import STDERR, STDOUT
+from rune.cli.invocation import suggested
 from rune.cli.streams import Stream, StreamClosedError
 from rune.text.safe_text import SafeStream, safe_text
 
@@ -33,7 +34,9 @@ class Output:
     is asked for with `check`; a stderr that takes nothing is no reason to stop.
     """
 
-    def __init__(self, out: Stream, err: Stream) -> None:
+    def __init__(self, out: Stream, err: Stream, command: str = "rune") -> None:
+        """`command` is what a person types to start Rune; it is what suggestions name."""
+        self._command = command
         self._out = out
         self._err = err
         self._stream = SafeStream()
@@ -114,10 +117,14 @@ class Output:
         """Write whole lines to stdout."""
         self._write((safe_text(text) if self._out.is_terminal else text) + "\n")
 
+    def own_line(self, text: str) -> None:
+        """Write lines in Rune's own words to stdout: commands in them are as the person has to type them."""
+        self.line(suggested(text, self._command))
+
     def note(self, text: str) -> None:
         """Write one line to stderr, whatever line breaks foreign text brings along."""
         self.status("")
-        line = " ".join(text.splitlines())
+        line = suggested(" ".join(text.splitlines()), self._command)
         self._err.write(_encoded((safe_text(line) if self._err.is_terminal else line) + "\n"))
 
     def status(self, text: str) -> None:

@@ -45,7 +45,9 @@ async def run_sessions(
 
 
 async def _list(surface: Surface, output: Output, folder: str | None, options: argparse.Namespace, now_ms: int) -> None:
-    found = await surface.views.conversations(folder=folder, limit=options.limit, with_hidden=options.hidden)
+    found = await surface.views.conversations(
+        folder=folder, limit=options.limit, with_hidden=options.hidden, with_empty=options.all
+    )
     if options.json:
         output.line(_json([msgspec.to_builtins(row) for row in found]))
     elif not found:

@@ -7,10 +7,11 @@ import math
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import msgspec
 
+from rune.config.servers import read_servers
 from rune.config.settings import Settings
 from rune.config.yaml_file import Entry, Scalar, YamlFile, line_of, read_yaml
 from rune.errors import ConfigError
@@ -110,7 +111,9 @@ def _section(document: YamlFile, entries: list[Entry], kind: type[_Group]) -> _G
         if entry.name not in fields:
             document.refuse_unknown(entry, fields)
         field = fields[entry.name]
-        if issubclass(field, msgspec.Struct):
+        if get_origin(field) is tuple:  # the one list there is
+            values[entry.name] = read_servers(document, entry)
+        elif issubclass(field, msgspec.Struct):
             values[entry.name] = _section(document, document.entries(entry.value, entry.key), field)
         else:
             values[entry.name] = _value(document, entry, field)

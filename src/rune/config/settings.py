@@ -3,6 +3,16 @@
 import msgspec
 
 
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of `model.servers:`, a server that speaks OpenAI's wire. `name` tells its models apart from others' of the
+    same name; `key_env` is the environment variable that holds its key, "" for none: the key never stands in the file.
+    """
+
+    name: str
+    url: str
+    key_env: str = ""
+
+
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`model:` in config.yaml. `name` "" means: choose; `host` "" means: OLLAMA_HOST, else loopback.
     Time-outs in seconds: before the first byte (a model may load for minutes), and between tokens.
@@ -14,6 +24,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     first_byte_timeout: float = 600.0
     token_timeout: float = 60.0
     embedded_model: str = ""
+    servers: tuple[ServerSettings, ...] = ()
 
 
 class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

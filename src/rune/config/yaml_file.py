@@ -81,6 +81,17 @@ class YamlFile(msgspec.Struct, frozen=True):
             found[name] = Entry(key=path, name=name, line=line, value=value)
         return list(found.values())
 
+    def items(self, entry: Entry) -> "list[AnyNode]":
+        """Return what stands in a list, in order; an empty value counts as an empty one. Raises ConfigError."""
+        node = entry.value
+        if node.tag == f"{_TAG}null":
+            return []
+        if node.tag != f"{_TAG}seq" or node.id != "sequence":
+            self.refuse(
+                f"{entry.key}: expected {_KINDS['seq']}, got {kind_of(node)}", line=line_of(node), key=entry.key
+            )
+        return node.value
+
     def refuse_unknown(self, entry: Entry, allowed: Collection[str]) -> NoReturn:
         """Raise the ConfigError for a key that is not one of `allowed`, with the nearest one."""
         near = difflib.get_close_matches(entry.name[:_SHOWN_LIMIT], allowed, n=1)

@@ -5,6 +5,7 @@ renderings, which never changes an answer.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final, get_args
 
 import msgspec
 
@@ -19,6 +20,8 @@ from rune.context.render import array_json, evidence_id, extends, grown, prefix_
 from rune.errors import ContextOverflowError
 from rune.records.messages import ConversationMessageRecord
 from rune.records.traces import BlockPlacement, Dialect, PromptRecipe, RecipeBlock
+
+_DIALECTS: Final[tuple[Dialect, ...]] = get_args(Dialect)
 
 
 class ContextBroker:
@@ -125,12 +128,16 @@ class ContextBroker:
             reasons.append("history trimmed")
         if not reasons and not extends(messages, request.last_messages):
             # Nothing that the broker decided: the same messages are written, or chosen, differently.
-            other: Dialect = "openai" if request.dialect == "ollama" else "ollama"
-            layout = self._layouts.of(request.history, request.archived, other)
-            message = self._measure.message(admitted.message.record, other)
-            as_other = _array(frozen, [*layout.rendered, message])
-            reasons.append("dialect changed" if extends(as_other, request.last_messages) else "history changed")
+            as_others = (
+                self._written(request, admitted, frozen, each) for each in _DIALECTS if each != request.dialect
+            )
+            same = any(extends(written, request.last_messages) for written in as_others)
+            reasons.append("dialect changed" if same else "history changed")
         return ", ".join(reasons) or None
+
+    def _written(self, request: AssemblyRequest, admitted: Admitted, frozen: FrozenPrefix, dialect: Dialect) -> bytes:
+        layout = self._layouts.of(request.history, request.archived, dialect)
+        return _array(frozen, [*layout.rendered, self._measure.message(admitted.message.record, dialect)])
 
 
 def _offered(request: AssemblyRequest, budget: Budget) -> AssemblyRequest:

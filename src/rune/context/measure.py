@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from rune.context.render import arguments_json, evidence_id, message_json, message_text
+from rune.context.render import arguments_json, constrained_text, evidence_id, message_json, message_text
 from rune.records.messages import ConversationMessageRecord
 from rune.records.traces import Dialect, RecipeMessage
 from rune.text.storable import storable
@@ -71,17 +71,23 @@ class Measure:
 
     def _render(self, record: ConversationMessageRecord, dialect: Dialect) -> RenderedMessage:
         data = message_json(record, dialect)
-        # Text is measured as the model reads it, not as JSON escapes it.
-        parts = [message_text(record)]
-        if record.role == "assistant":
-            parts.append(storable(record.thinking))
-            parts.extend(f"{storable(call.name)} {arguments_json(call)}" for call in record.tool_calls)
-        elif record.role == "tool":
-            parts.append(storable(record.tool_name))
-        tokens = self._estimate("\n".join(part for part in parts if part)) + PER_MESSAGE
-        tokens += PER_CALL * len(record.tool_calls)
+        if dialect == "constrained":
+            tokens = self._estimate(constrained_text(record)) + PER_MESSAGE
+        else:
+            tokens = self._estimate(_native_text(record)) + PER_MESSAGE + PER_CALL * len(record.tool_calls)
         recipe = RecipeMessage(message_id=record.id, rendering=evidence_id(data))
         return RenderedMessage(record, data, tokens, recipe)
+
+
+def _native_text(record: ConversationMessageRecord) -> str:
+    """Return a message as the model reads it, not as JSON escapes it."""
+    parts = [message_text(record)]
+    if record.role == "assistant":
+        parts.append(storable(record.thinking))
+        parts.extend(f"{storable(call.name)} {arguments_json(call)}" for call in record.tool_calls)
+    elif record.role == "tool":
+        parts.append(storable(record.tool_name))
+    return "\n".join(part for part in parts if part)
 
 
 def _same(known: RenderedMessage, record: ConversationMessageRecord, dialect: Dialect) -> bool:

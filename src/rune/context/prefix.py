@@ -87,7 +87,8 @@ def measured_prefix(
     blocks = tuple(
         MeasuredBlock(block, estimate(block.content)) for block in _candidates(contributors, collected, request.frozen)
     )
-    tools = tools_json(request.tools)
+    # In the dialect `constrained` the contributor `tools` gives them as text.
+    tools = NO_TOOLS if request.dialect == "constrained" else tools_json(request.tools)
     tools_tokens = 0 if tools == NO_TOOLS else estimate(tools) + PER_TOOLS
     return Prefix(blocks, tools, tools_tokens, ())
 

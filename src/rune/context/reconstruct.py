@@ -32,11 +32,13 @@ def rebuild_messages(
     of both kinds that the owner erased: they are not merely missing.
     """
     problems = _Problems(erased)
-    system = _contents(recipe, "prefix", blobs, problems)
-    tail = tail_text(_contents(recipe, "tail", blobs, problems))
-    rendered = _history(recipe, messages, tail, problems)
-    parts = [system_json(system_text(system))] if system else []
-    array = array_json([*parts, *(message.data for message in rendered)])
+    array = _side_call(recipe, blobs, problems)
+    if array is None:
+        system = _contents(recipe, "prefix", blobs, problems)
+        tail = tail_text(_contents(recipe, "tail", blobs, problems))
+        rendered = _history(recipe, messages, tail, problems)
+        parts = [system_json(system_text(system))] if system else []
+        array = array_json([*parts, *(message.data for message in rendered)])
     tools = _blob(recipe.tools, "the tools", blobs, problems) if recipe.tools else b"[]"
     matches = not problems.found and evidence_id(array) == recipe.messages_hash
     if not problems.found and not matches:
@@ -56,6 +58,12 @@ class _Problems:
     def lacks(self, what: str, name: str, where: str = "") -> None:
         """Note that something is not there, and whether that is on purpose."""
         self.found.append(f"{what} {'was erased' if name in self._erased else 'is missing'}{where}")
+
+
+def _side_call(recipe: PromptRecipe, blobs: Mapping[str, bytes], problems: _Problems) -> bytes | None:
+    """Return the messages of a side call, which are kept whole; None for a prompt that the broker rendered."""
+    body = [block for block in recipe.blocks if block.placement == "body"]
+    return _blob(body[0].blob, f"block {body[0].name!r}", blobs, problems) or b"[]" if body else None
 
 
 def _contents(

@@ -7,6 +7,8 @@ Every function here is pure, and the same record always gives the same bytes, in
 - The arguments of a call have their keys sorted, because the journal gives them back sorted: an order
   that only lived in memory would break the prefix after a restart.
 - A message is rendered by itself, so that an array only ever grows at its end.
+- In the dialect `constrained` nothing but text is sent: calls and answers as the JSON that the model writes
+  under its schema, results as messages that name the tool, tools as a text of the prefix. Thinking is not sent.
 """
 
 import hashlib
@@ -14,6 +16,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
+from rune.models.text_tools.constrained import answer_text, call_text, result_text
 from rune.records.messages import ConversationMessageRecord
 from rune.records.tools import ToolCall, ToolSchema
 from rune.records.traces import Dialect
@@ -54,6 +57,22 @@ def message_text(message: ConversationMessageRecord) -> str:
     return text
 
 
+def constrained_text(message: ConversationMessageRecord) -> str:
+    """Return a message's whole content in the dialect `constrained`. Raises ValueError as `arguments_json`.
+
+    What stood beside calls was written under another protocol, and stays before them as it was.
+    """
+    text = message_text(message)
+    if message.role == "tool":
+        return result_text(message.tool_name, text)
+    if message.role != "assistant":
+        return text
+    if not message.tool_calls:
+        return answer_text(text)
+    beside = [text] if text.strip() else []
+    return "\n".join([*beside, *(call_text(call) for call in message.tool_calls)])
+
+
 def arguments_json(call: ToolCall) -> str:
     """Return a call's arguments as JSON with sorted keys. Raises ValueError for a number that JSON lacks."""
     return storable(_dumps(call.arguments, sort_keys=True))
@@ -63,6 +82,9 @@ def message_json(message: ConversationMessageRecord, dialect: Dialect) -> bytes:
     """Return one message as a JSON object. `tool_calls` are rendered as they stand in the record; which
     of them may be sent is decided in `history`.
     """
+    if dialect == "constrained":
+        role = "user" if message.role == "tool" else message.role
+        return f'{{"role":{_dumps(role)},"content":{_dumps(constrained_text(message))}}}'.encode()
     members = [f'"role":{_dumps(message.role)}', f'"content":{_dumps(message_text(message))}']
     if message.role == "assistant":
         if message.thinking:
@@ -79,12 +101,12 @@ def message_json(message: ConversationMessageRecord, dialect: Dialect) -> bytes:
 
 
 def system_json(text: str) -> bytes:
-    """Return the system message as a JSON object; both dialects write it alike."""
+    """Return the system message as a JSON object; all dialects write it alike."""
     return f'{{"role":"system","content":{_dumps(storable(text))}}}'.encode()
 
 
 def tools_json(tools: Sequence[ToolSchema]) -> str:
-    """Return the tools on offer as a JSON array, `[]` for none; both dialects write them alike.
+    """Return the tools on offer as a JSON array, `[]` for none; both dialects with native calls write them alike.
 
     A schema's own order is kept: it says what matters first, and it comes from code, never from the journal.
     """

@@ -92,6 +92,22 @@ class WindowBook:
             held = self._held_here(info, max_context, fresh)
             return msgspec.structs.replace(held, problem=f"the window cannot be kept: {error}")
 
+    def expect(self, info: ModelInfo, max_context: int, memory: int | None) -> WindowChoice:
+        """Return what `choose` would, and keep nothing: for whoever only looks."""
+        fresh = _choice(info, max_context, memory)
+        kept = self._here.get(_key(info))
+        problem = ""
+        if info.digest:
+            try:
+                book, problem = self._read()
+            except OSError as error:
+                problem = f"the kept windows cannot be read: {error}"
+            else:
+                kept = book.windows.get(info.digest, kept)
+        if kept is not None and kept.max_context == max_context:
+            return kept.choice(problem)
+        return msgspec.structs.replace(fresh, problem=problem)
+
     def lower(self, info: ModelInfo, num_ctx: int, max_context: int) -> WindowChoice:
         """Keep that the server gave no more than `num_ctx` tokens under this `max_context`; an even smaller
         kept window stays. A person who sets another `max_context` has it tried again.

@@ -5,10 +5,8 @@ Storage). Nothing here is created before `prepare`.
 """
 
 import errno
-import json
 import os
 import re
-import secrets
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -156,7 +154,7 @@ def seen_unwritable(folder: Path) -> StorageUnavailableError | None:
 
 def why_unwritable(folder: Path) -> StorageUnavailableError | None:
     """Write a little into a folder and remove it; return why that cannot be done, None where it can."""
-    probe = folder / f".room.{secrets.token_hex(8)}.tmp"
+    probe = folder / f".room.{os.urandom(8).hex()}.tmp"
     try:
         descriptor = create_private(probe)
         try:
@@ -218,7 +216,7 @@ def device_id(home: Home, ids: IdSource) -> str:
             if (known := _read_device(file)) is not None:
                 return known
             fresh = ids.new_id("dev")
-            replace_file(file, json.dumps({"id": fresh}).encode() + b"\n")
+            replace_file(file, msgspec.json.encode({"id": fresh}) + b"\n")
             return fresh
     except OSError as error:
         raise _unavailable(file, error) from error
@@ -356,9 +354,9 @@ def _read_device(file: Path) -> str | None:
     except FileNotFoundError:
         return None
     try:
-        value: Any = json.loads(data)
+        value: Any = msgspec.json.decode(data)
         text: object = value["id"]
-    except (ValueError, TypeError, KeyError):
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
         text = None
     if isinstance(text, str) and _DEVICE_ID.fullmatch(text):
         return text

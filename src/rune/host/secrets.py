@@ -1,7 +1,7 @@
 """Which values of this process's surroundings are secrets (threats T8, tools.md, Secrets)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -35,14 +35,22 @@ class Secret(NamedTuple):
         return f"Secret({self.name!r})"
 
 
-def collect_secrets(environ: Mapping[str, str], config_values: Mapping[str, str]) -> tuple[Secret, ...]:
+def collect_secrets(
+    environ: Mapping[str, str], config_values: Mapping[str, str], *, named: Collection[str] = ()
+) -> tuple[Secret, ...]:
     """Return the secrets of the environment and of the configuration, each value once, in that order.
+
+    `named` are variables that the configuration says hold a key: their values count whatever they look like.
 
     A value counts when its name looks secret and it has `MIN_LENGTH` characters or more, unless it
     plainly is none: a path, a moment, a word such as `required`, an address without a password. The
     password inside an address (`postgres://me:...@host`) counts whatever the name is.
     """
     found: dict[str, Secret] = {}
+    for name in named:
+        value = environ.get(name, "").strip()
+        if len(value) >= MIN_LENGTH:
+            found[value] = Secret(name, value)
     for values in (environ, config_values):
         for name, value in values.items():
             for secret in _secrets_of(name, value.strip()):

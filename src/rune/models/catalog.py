@@ -32,7 +32,8 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     def find(self, name: str) -> Offer | None:
         """Return the offer that a person means by `name`.
 
-        That is a model's name (a tag left out means `latest`), `provider/name`, or `embedded` alone or with
+        That is a model's name (a tag left out means `latest`), `provider/name`, the bare name of one that is listed
+        as `server/name` (the first server that has it), or `embedded` alone or with
         `:name` or `:file.gguf` for the one that Rune brings along.
         """
         for offer in self.offers:
@@ -40,6 +41,10 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
                 return offer
         for offer in self.offers:
             if same_model(f"{offer.info.provider}/{offer.info.name}", name):
+                return offer
+        for offer in self.offers:
+            bare = offer.info.name.removeprefix(f"{offer.info.provider}/")
+            if bare != offer.info.name and same_model(bare, name):
                 return offer
         provider, _, rest = name.partition(":")
         if provider != EMBEDDED:

@@ -16,9 +16,10 @@ from rune.errors import (
     ModelNotFoundError,
     ModelUnavailableError,
     RemoteRefusedError,
+    ServerError,
 )
 from rune.models.catalog import EMBEDDED, Catalog, Offer, by_preference, can_chat, survey
-from rune.models.transport import ChatTransport, ModelInfo
+from rune.models.transport import ChatTransport, ModelInfo, ModelLibrary
 
 _Named = Literal["requested", "conversation", "configured"]
 Reason = Literal[_Named, "only", "first_usable", "embedded_stand_in"]
@@ -64,6 +65,24 @@ class Router:
     async def survey(self) -> Catalog:
         """Return all models that can be seen now."""
         return await survey(self._transports)
+
+    @property
+    def libraries(self) -> tuple[tuple[str, ModelLibrary], ...]:
+        """The servers that fetch and remove models, each with its provider, in the transports' order."""
+        return tuple((each.provider, each) for each in self._transports if isinstance(each, ModelLibrary))
+
+    async def find(self, name: str) -> tuple[Offer, Catalog]:
+        """Return the model that a person means, as its server describes it, and all that can be seen; unlike
+        `choose` also one that may not answer as things are set. Raises as that does for a model that is not there.
+        """
+        catalog = await survey(self._transports)
+        offer = catalog.find(name)
+        if offer is None:
+            _refuse_unknown(name, "requested", catalog)
+        described = await _described(offer)
+        if isinstance(described, ModelError):
+            raise described
+        return described, catalog
 
     async def choose(self, *, requested: str | None, conversation_model: str | None, configured: str | None) -> Choice:
         """Return the model for a turn; None or "" where nothing is named.
@@ -137,7 +156,7 @@ class Router:
         stand_in = next((offer for offer in catalog.offers if offer.info.provider == EMBEDDED), None)
         why = _why_nothing(catalog, real=real, allowed=allowed)
         if stand_in is None:
-            raise ModelUnavailableError(f"there is no model to ask: {why}", hint=_INSTALL)
+            raise ModelUnavailableError(f"there is no model to ask: {why}", hint=_remedy(catalog))
         described = await _described(stand_in)
         if isinstance(described, ModelError):
             raise described
@@ -153,9 +172,15 @@ async def _described(offer: Offer) -> Offer | ModelError:
 
 
 def _refuse_unknown(name: str, reason: _Named, catalog: Catalog) -> NoReturn:
+    refused = [failure for failure in catalog.failures if isinstance(failure, RemoteRefusedError)]
+    if refused and len(refused) == len(catalog.failures):
+        # Wherever it may be on this machine it is not; nobody else was asked.
+        raise RemoteRefusedError(
+            f"{_WHOSE[reason]} {name!r} is not here, and {refused[0].message}", hint=refused[0].hint
+        )
     if not catalog.offers:
         seen = "; ".join(failure.message for failure in catalog.failures) or "no model is installed"
-        raise ModelUnavailableError(f"{_WHOSE[reason]} {name!r} cannot be asked: {seen}", hint=_INSTALL)
+        raise ModelUnavailableError(f"{_WHOSE[reason]} {name!r} cannot be asked: {seen}", hint=_remedy(catalog))
     names = tuple(offer.info.name for offer in catalog.offers if can_chat(offer.info))
     near = get_close_matches(name, names, n=1, cutoff=0.5)
     meant = f"Did you mean {near[0]}? " if near else ""
@@ -163,6 +188,8 @@ def _refuse_unknown(name: str, reason: _Named, catalog: Catalog) -> NoReturn:
         f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     )
     hint = f"{meant}{CHOOSE_ANOTHER} There are: {shown}."
+    if any(isinstance(offer.transport, ModelLibrary) for offer in catalog.offers):
+        hint += " /model pull NAME, or `rune models pull NAME`, fetches one."
     if catalog.failures:
         # It may well be there: whoever has it could not say so.
         silent = "; ".join(failure.message for failure in catalog.failures)
@@ -172,6 +199,16 @@ def _refuse_unknown(name: str, reason: _Named, catalog: Catalog) -> NoReturn:
         )
     gone = "is not there any more" if reason == "conversation" else "is not there"
     raise ModelNotFoundError(f"{_WHOSE[reason]} {name!r} {gone}", hint=hint)
+
+
+def _remedy(catalog: Catalog) -> str:
+    """Return what a person can do where there is no model: a server that answers and refuses says it best."""
+    refused = [
+        failure.hint
+        for failure in catalog.failures
+        if isinstance(failure, ServerError | RemoteRefusedError) and failure.hint
+    ]
+    return " ".join(refused) or _INSTALL
 
 
 def _why_nothing(catalog: Catalog, *, real: Sequence[Offer], allowed: Sequence[Offer]) -> str:

@@ -47,7 +47,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One model call. `messages` and `tools` are rendered JSON arrays (`tools` is `b"[]"` when none);
     `format` a JSON schema that constrains the answer. `think` None leaves it to the model, which for Ollama
     means on; a server that knows no levels takes any of them as on. `max_tokens` None: as many as fit.
-    `estimated` is the prompt by the estimator.
+    `temperature` None leaves sampling to the model, 0 asks for its likeliest words. `estimated` is the prompt by the
+    estimator.
     """
 
     model: str
@@ -58,6 +59,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     format: bytes | None = None
     think: ThinkLevel | None = None
     max_tokens: int | None = None
+    temperature: float | None = None
 
 
 class LoadedModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +126,7 @@ class ChatTransport(Protocol):
 
     @property
     def provider(self) -> str:
-        """`ollama`, `openai-compatible`, `embedded` or `scripted`."""
+        """`ollama`, `embedded`, `scripted`, `openai-compatible`, or the name that a person gave such a server."""
         ...
 
     @property

@@ -12,7 +12,7 @@ import msgspec
 from rune.records.approvals import PendingApprovalRecord
 from rune.records.envelope import EventEnvelope
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
-from rune.records.models import ModelScoreRecord, ThinkLevel
+from rune.records.models import ModelScoreRecord, ModelUnavailable, Thinking
 from rune.records.record import Record
 from rune.records.tasks import TaskStateRecord
 from rune.records.tools import PreparedCall, ToolResult
@@ -86,14 +86,26 @@ class HistoryArchived(Record, frozen=True, kw_only=True):
 
 
 class ModelSelected(Record, frozen=True, kw_only=True):
-    """The model of a conversation changed, or how it thinks. `thinking` None: as it was, or left to the model."""
+    """The model of a conversation changed, by whom it was chosen."""
 
     schema_version: int = 1
     conversation_id: str
     model: str
     provider: str
     previous: str
-    thinking: ThinkLevel | None = None
+
+
+class ThinkingSelected(Record, frozen=True, kw_only=True):
+    """Whether and how much the models of a conversation think before they answer, from the next turn on.
+
+    A fact of its own and no field of `model.selected`: it holds whichever model answers, and what was written before
+    there was such a choice stays readable.
+    """
+
+    schema_version: int = 1
+    conversation_id: str
+    thinking: Thinking
+    previous: Thinking
 
 
 class CapabilityFailed(Record, frozen=True, kw_only=True):
@@ -121,15 +133,6 @@ class StorageDegraded(Record, frozen=True, kw_only=True):
 
     schema_version: int = 1
     what: str
-    message: str
-
-
-class ModelUnavailable(Record, frozen=True, kw_only=True):
-    """A model or its server could not be reached."""
-
-    schema_version: int = 1
-    provider: str
-    model: str
     message: str
 
 
@@ -281,6 +284,7 @@ EVENT_KINDS: dict[str, EventKind] = {
         ("context.prefix_changed", "the frozen prefix was replaced", PrefixChanged),
         ("context.pressure", "the context's health level changed", None),
         ("model.selected", "another model was chosen", ModelSelected),
+        ("thinking.selected", "how much the model thinks was chosen", ThinkingSelected),
         ("permission.changed", "another permission mode", None),
         ("mode.changed", "another behaviour mode", None),
     ),
@@ -305,6 +309,7 @@ EVENT_KINDS: dict[str, EventKind] = {
     **_kinds(
         "model",
         ("model.score", "how a model did", ModelScoreRecord),
+        ("model.traced", "what a side call of no conversation saw and cost", InferenceTraceRecord),
         ("model.unavailable", "a model or its server could not be reached", ModelUnavailable),
     ),
     **_kinds(

@@ -1,4 +1,4 @@
-"""How a model asks for tools, and how well it does."""
+"""How a model asks for tools, how well it does, and that it could not be reached."""
 
 from typing import Literal
 
@@ -7,6 +7,8 @@ from rune.records.record import Record
 ActionProtocol = Literal["native", "constrained"]
 ScoreBasis = Literal["guess", "measured", "owner"]
 ThinkLevel = Literal["off", "on", "low", "medium", "high"]
+Thinking = Literal["auto", "off", "on", "low", "medium", "high"]
+"""What a conversation is set to; `auto` leaves it to the model."""
 
 
 class ProbeOutcome(Record, frozen=True, kw_only=True):
@@ -36,3 +38,12 @@ class ModelScoreRecord(Record, frozen=True, kw_only=True):
     repaired: int = 0
     failed: int = 0
     probe: tuple[ProbeOutcome, ...] = ()
+
+
+class ModelUnavailable(Record, frozen=True, kw_only=True):
+    """Body of `model.unavailable`: a model or its server could not be reached."""
+
+    schema_version: int = 1
+    provider: str
+    model: str
+    message: str

@@ -60,8 +60,9 @@ class TracedToolCall(Record, frozen=True, kw_only=True):
 
 
 class InferenceTraceRecord(Record, frozen=True, kw_only=True):
-    """Body of `inference.traced`: one for each run (context.md, Traces). Times in milliseconds,
-    sizes in tokens; None where nobody measured it. `requests` holds one recipe a model call.
+    """Body of `inference.traced`: one for each run and each side call (context.md, Traces); of `model.traced` where a
+    side call belongs to no conversation. Times in milliseconds, sizes in tokens; None where nobody measured it.
+    `requests` holds one recipe a model call; of a side call it has one block, the whole array of messages.
     """
 
     schema_version: int = 1

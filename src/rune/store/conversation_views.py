@@ -4,7 +4,14 @@ import apsw
 import msgspec
 
 from rune.records.envelope import EventEnvelope
-from rune.records.events import ConversationHidden, ConversationRenamed, HistoryArchived, ModelSelected, PrefixChanged
+from rune.records.events import (
+    ConversationHidden,
+    ConversationRenamed,
+    HistoryArchived,
+    ModelSelected,
+    PrefixChanged,
+    ThinkingSelected,
+)
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.record import Record
 from rune.records.times import milliseconds
@@ -25,6 +32,7 @@ CREATE TABLE conversations (
     created_rank TEXT NOT NULL DEFAULT '',
     title TEXT NOT NULL DEFAULT '', title_rank TEXT NOT NULL DEFAULT '',
     model TEXT NOT NULL DEFAULT '', model_rank TEXT NOT NULL DEFAULT '',
+    thinking TEXT NOT NULL DEFAULT 'auto', thinking_rank TEXT NOT NULL DEFAULT '',
     prefix TEXT, prefix_rank TEXT NOT NULL DEFAULT '',
     hidden INTEGER NOT NULL DEFAULT 0, hidden_rank TEXT NOT NULL DEFAULT '',
     messages INTEGER NOT NULL DEFAULT 0,
@@ -75,6 +83,8 @@ class ConversationViews:
                 _set(connection, body.conversation_id, "hidden", int(body.hidden), order)
             case ModelSelected():
                 _set(connection, body.conversation_id, "model", body.model, order)
+            case ThinkingSelected():
+                _set(connection, body.conversation_id, "thinking", body.thinking, order)
             case PrefixChanged():
                 _set(connection, body.conversation_id, "prefix", body.prefix, order)
             case HistoryArchived():

@@ -8,8 +8,16 @@ import apsw
 import msgspec
 
 from rune.errors import NotFoundError
-from rune.records.events import ConversationHidden, ConversationRenamed, HistoryArchived, ModelSelected, PrefixChanged
+from rune.records.events import (
+    ConversationHidden,
+    ConversationRenamed,
+    HistoryArchived,
+    ModelSelected,
+    PrefixChanged,
+    ThinkingSelected,
+)
 from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord, Role
+from rune.records.models import Thinking
 from rune.records.times import rfc3339
 from rune.store.ledger import Draft, Ledger, once
 from rune.store.lineage import inherited, lineage
@@ -17,27 +25,30 @@ from rune.store.projections import ProjectionEngine
 from rune.store.rows import as_written, at_most, find_by_part, read_record
 from rune.store.search import MessageHit, find_messages
 
-Change = ConversationRenamed | ConversationHidden | ModelSelected | PrefixChanged | HistoryArchived
+Change = ConversationRenamed | ConversationHidden | ModelSelected | ThinkingSelected | PrefixChanged | HistoryArchived
 
 _MESSAGE_EVENT: dict[Role, str] = {"user": "user.message", "assistant": "response.generated", "tool": "tool.message"}
 _CHANGE_EVENT: dict[type[Change], str] = {
     ConversationRenamed: "conversation.renamed",
     ConversationHidden: "conversation.hidden",
     ModelSelected: "model.selected",
+    ThinkingSelected: "thinking.selected",
     PrefixChanged: "context.prefix_changed",
     HistoryArchived: "history.archived",
 }
-_COLUMNS = "record, title, title_rank <> created_rank, model, prefix, hidden, messages, last_active, said_at"
+_COLUMNS = "record, title, title_rank <> created_rank, model, thinking, prefix, hidden, messages, last_active, said_at"
+# Of a fork, what it shares was said in another one.
+_SOMETHING_SAID = "(messages > 0 OR json_extract(CAST(record AS TEXT), '$.fork_msg_id') IS NOT NULL)"
 # What stands in for the time of a message that was brought in without one.
 _UNKNOWN = 1
-_ROW = tuple[bytes, str, int, str, str | None, int, int, int, str]
+_ROW = tuple[bytes, str, int, str, Thinking, str | None, int, int, int, str]
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as it stands: `record` with the title, model and prefix of today.
 
     `last_active` (RFC 3339) is when its last message was said, or it began ("": not known); `messages` how many it
-    has, in a fork with those that it shares.
+    has, in a fork with those that it shares; `thinking` how much its models think.
     """
 
     record: ConversationRecord
@@ -45,6 +56,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     messages: int
     hidden: bool
     renamed: bool
+    thinking: Thinking = "auto"
 
 
 class ConversationStateRepository:
@@ -77,14 +89,15 @@ class ConversationStateRepository:
         )
 
     def draft_change(self, change: Change, *, actor_id: str = "rune") -> Draft:
-        """Return a change of title, listing, model, prefix or of what is still sent."""
+        """Return a change of title, listing, model, thinking, prefix or of what is still sent."""
         return Draft(
             event_type=_CHANGE_EVENT[type(change)], body=change, partition=change.conversation_id, actor_id=actor_id
         )
 
-    async def create(self, record: ConversationRecord) -> None:
-        """Begin a conversation. Raises as Ledger.emit_many."""
-        await self._ledger.emit(self.draft_create(record))
+    async def create(self, record: ConversationRecord, *changes: Change) -> None:
+        """Begin a conversation, with what differs from its record. Raises as Ledger.emit_many."""
+        changed = [self.draft_change(change, actor_id="owner") for change in changes]
+        await self._ledger.emit_many([self.draft_create(record), *changed])
 
     async def append(self, message: ConversationMessageRecord) -> None:
         """Store a message; the same one twice is stored once. Raises IdentityCollisionError for another of its id."""
@@ -109,8 +122,11 @@ class ConversationStateRepository:
         limit: int = 50,
         exclude: Collection[str] = (),
         with_hidden: bool = False,
+        with_empty: bool = True,
     ) -> list[Conversation]:
-        """List conversations, the one that was active last first."""
+        """List conversations, the one that was active last first. `with_empty`: also those in which nothing was said,
+        as a kill right at the beginning leaves one.
+        """
         wanted: list[tuple[str, tuple[str, ...]]] = [("record IS NOT NULL", ())]
         if folder is not None:
             wanted.append(("folder = ?", (folder,)))
@@ -120,6 +136,8 @@ class ConversationStateRepository:
             wanted.append((f"id NOT IN ({','.join('?' * len(exclude))})", tuple(exclude)))
         if not with_hidden:
             wanted.append(("hidden = 0", ()))
+        if not with_empty:
+            wanted.append((_SOMETHING_SAID, ()))
         where = " AND ".join(condition for condition, _ in wanted)
         values = [value for _, values in wanted for value in values]
         return await self._select(
@@ -219,6 +237,10 @@ class ConversationStateRepository:
         """Return the model that was chosen last in this conversation."""
         return (await self.get(conversation_id)).record.model
 
+    async def thinking(self, conversation_id: str) -> Thinking:
+        """Return how much the models of this conversation are to think."""
+        return (await self.get(conversation_id)).thinking
+
     async def _select(self, rest: str, values: tuple[str | int, ...]) -> list[Conversation]:
         def select(connection: apsw.Connection) -> list[Conversation]:
             rows = connection.execute(f"SELECT {_COLUMNS} FROM conversations {rest}", values)  # noqa: S608 text from here
@@ -242,7 +264,9 @@ def _with_shared(connection: apsw.Connection, found: Conversation) -> Conversati
 
 def _conversation(row: tuple[Any, ...]) -> Conversation:
     with as_written():
-        record, title, renamed, model, prefix, hidden, messages, last_active, said_at = msgspec.convert(row, _ROW)
+        record, title, renamed, model, thinking, prefix, hidden, messages, last_active, said_at = msgspec.convert(
+            row, _ROW
+        )
         moment = said_at or (rfc3339(last_active) if last_active > _UNKNOWN else "")
     return Conversation(
         record=msgspec.structs.replace(
@@ -252,4 +276,5 @@ def _conversation(row: tuple[Any, ...]) -> Conversation:
         messages=messages,
         hidden=bool(hidden),
         renamed=bool(renamed),
+        thinking=thinking,
     )

@@ -66,6 +66,7 @@ _NAMING = frozenset(
         "approval.decided",
         "approval.expired",
         "inference.traced",
+        "model.traced",
         "event.imported",
         "pin.imported",
         "task.created",

@@ -6,7 +6,6 @@ before one that precedes it in its conversation: a projection orders by `rank`, 
 """
 
 import asyncio
-import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,6 +35,7 @@ from rune.store.order import Located, reading_order
 from rune.store.projection import Projection
 from rune.store.rows import at_most
 from rune.store.view_cursor import CURSOR_DDL, read_cursor
+from rune.store.view_hash import rows_hash
 from rune.store.view_pass import CaughtUp, Progress
 from rune.store.views_file import ViewsFile, translated
 
@@ -197,16 +197,17 @@ class ProjectionEngine:
     def state_hash(self, name: str) -> str:
         """Return 32 hex digits over a projection's rows, whatever their order in the file."""
         projection = next(known for known in self._projections if known.name == name)
+        return self.read(lambda connection: rows_hash(connection, projection.tables))
 
-        def add_up(connection: apsw.Connection) -> int:
-            total = 0
-            for table in projection.tables:
-                for row in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608 a projection's own name
-                    digest = hashlib.sha256(repr((table, row)).encode()).digest()
-                    total += int.from_bytes(digest[:16], "big")
-            return total % (1 << 128)
+    @property
+    def projections(self) -> tuple[Projection, ...]:
+        """What is kept in step, in the order in which an event is applied."""
+        return self._projections
 
-        return f"{self.read(add_up):032x}"
+    @property
+    def schema(self) -> int:
+        """The number that a file with these tables carries (SQLite's `user_version`)."""
+        return self._file.schema
 
     def close(self) -> None:
         """Call off a pass that runs, finish reading and close the file; may be called twice."""

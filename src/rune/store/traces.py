@@ -23,6 +23,7 @@ CREATE TABLE traces (
     id TEXT NOT NULL UNIQUE,
     event_id TEXT NOT NULL,
     conversation_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
     turn_id TEXT,
     hlc INTEGER NOT NULL,
     summary BLOB NOT NULL
@@ -34,7 +35,9 @@ CREATE INDEX traces_of_turn ON traces (turn_id);
 
 
 class TraceSummary(Record, frozen=True, kw_only=True):
-    """One line about a trace; the fields mean what they mean in InferenceTraceRecord."""
+    """One line about a trace; the fields mean what they mean in InferenceTraceRecord. `conversation_id` is `model`
+    where a side call belongs to none.
+    """
 
     id: str
     timestamp: str
@@ -66,11 +69,12 @@ class TraceViews:
         if isinstance(body, InferenceTraceRecord):
             summary = _summary(envelope, body)
             connection.execute(
-                "INSERT INTO traces VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+                "INSERT INTO traces VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
                 (
                     body.id,
                     envelope.event_id,
                     envelope.partition_key,
+                    body.kind,
                     body.turn_id,
                     envelope.hlc,
                     msgspec.json.encode(summary),
@@ -95,6 +99,12 @@ class TraceRepository:
         """Return the newest trace, of one conversation when it is named; None when there is none."""
         found = await self.newest(conversation_id, limit=1)
         return found[0] if found else None
+
+    async def latest_turn(self, conversation_id: str) -> InferenceTraceRecord | None:
+        """Return the newest trace of a conversation's own prompt, side calls left out; None when there is none."""
+        rest = "WHERE conversation_id = ? AND kind = 'conversation' ORDER BY hlc DESC, id DESC LIMIT 1"
+        found = await self._event_ids(rest, conversation_id)
+        return await self._read(found[0]) if found else None
 
     async def newest(self, conversation_id: str | None = None, *, limit: int = 20) -> list[InferenceTraceRecord]:
         """Return the newest traces whole, newest first."""

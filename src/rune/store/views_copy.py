@@ -34,6 +34,7 @@ class ViewsCopy:
         """`places` are the folders to try, one after the other."""
         self._source = source
         self._places = places
+        self._empty = False
         self._folder: Path | None = None
         self._lock: LockedFile | None = None
 
@@ -56,6 +57,11 @@ class ViewsCopy:
             hint="Set TMPDIR to a folder of your own with room in it.",
         )
 
+    def make_empty(self) -> Path:
+        """Return the path at which views of about that size can be made, as `make` does, and copy nothing."""
+        self._empty = True
+        return self.make()
+
     def remove(self) -> None:
         """Remove the copy; may be called twice. What cannot be removed is left to the next process."""
         folder, self._folder = self._folder, None
@@ -76,7 +82,7 @@ class ViewsCopy:
         if self._lock is None:
             raise OSError("another process took the folder that was made there")
         target = self._folder / self._source.name
-        for _ in range(_ATTEMPTS):
+        for _ in range(0 if self._empty else _ATTEMPTS):
             before = self._state()
             self._copy_to(target)
             if self._state() == before:

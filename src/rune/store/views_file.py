@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import apsw
 
@@ -110,7 +110,7 @@ class ViewsFile:
         self._report = report
         self._ddl = ddl
         # SQLite keeps this number in the header; 0 stands for a file that was not finished.
-        self._schema = (zlib.crc32(ddl.encode()) & 0x7FFFFFFF) or 1
+        self.schema: Final = (zlib.crc32(ddl.encode()) & 0x7FFFFFFF) or 1
         self._local = threading.local()
         self._open: set[apsw.Connection] = set()
         # The log that belongs to the file with this inode, as long as this process has a connection to it.
@@ -218,7 +218,7 @@ class ViewsFile:
             try:
                 with translated(self.path):
                     connection = self._connect()
-                    if connection.pragma("user_version") == self._schema:
+                    if connection.pragma("user_version") == self.schema:
                         return self._known(connection)
                     connection.close()
             except DamagedViewsError as error:
@@ -229,7 +229,7 @@ class ViewsFile:
         with transaction(connection):
             connection.execute(self._ddl).fetchall()
             connection.pragma("application_id", secrets.randbits(31))
-            connection.pragma("user_version", self._schema)
+            connection.pragma("user_version", self.schema)
         return self._known(connection)
 
     def _connect(self) -> apsw.Connection:

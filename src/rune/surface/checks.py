@@ -5,13 +5,16 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from rune.config.load import load_settings
 from rune.config.trust import TrustBook
-from rune.errors import RuneError
+from rune.errors import ModelUnavailableError, RuneError
 from rune.models.router import Router
 from rune.models.transport import ChatTransport
 from rune.surface.doctor import Check, Finding
+
+_OLLAMA: Final = "Install Ollama (https://ollama.com/download), or start it: `ollama serve`."
 
 
 def blocking(name: str, look: Callable[[], Finding], stop: Callable[[], object] = lambda: None) -> Check:
@@ -55,7 +58,7 @@ def stand_in(path: Path | None, *, installed: bool) -> Finding:
         mend = 'Install Rune with its extra: pip install "rune-local[embedded]"'
         return Finding(name="stand-in", state="warning", detail="the extra `embedded` is not installed", mend=mend)
     if path is None:
-        mend = "rune models fetch-embedded"
+        mend = "`rune models fetch-embedded` fetches it"
         return Finding(name="stand-in", state="warning", detail="its model file was not fetched", mend=mend)
     return Finding(name="stand-in", state="ok", detail=str(path))
 
@@ -99,10 +102,15 @@ def _model(transport: ChatTransport) -> Check:
             found = await transport.models()
         except RuneError as error:
             # One server that is not there is no defect while another answers; no model at all is said by `usable`.
-            return Finding(name=name, state="warning", detail=error.message, mend=error.hint)
+            return Finding(name=name, state="warning", detail=error.message, mend=_hint(error, transport.provider))
         finally:
             await transport.close()
         detail = ", ".join(info.name for info in found[:8]) or "it answers and has no model"
         return Finding(name=name, state="ok" if found else "warning", detail=detail)
 
     return Check(name=name, look=ask)
+
+
+def _hint(error: RuneError, provider: str) -> str:
+    """Return what can be done about it. That nobody answers does not tell whether Ollama is installed at all."""
+    return _OLLAMA if provider == "ollama" and isinstance(error, ModelUnavailableError) else error.hint

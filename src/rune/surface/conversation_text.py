@@ -12,8 +12,10 @@ _ID_CHARACTERS: Final = 6  # of the end of an id: its beginning is the time
 
 
 def conversation_line(row: ConversationRow, now_ms: int, *, here: bool) -> str:
-    """Return id, age, title and what else is to be known in one line of at most WIDTH cells, if that can be."""
-    head = f"{'*' if here else ' '} {row.id}  {age(row.last_active, now_ms):<{_AGE}}  "
+    """Return the end of the id, age, title and what else is to be known in one line of at most WIDTH cells, if that
+    can be. Six letters are enough to name a conversation, and leave the room to its title.
+    """
+    head = f"{'*' if here else ' '} …{row.id[-_ID_CHARACTERS:]}  {age(row.last_active, now_ms):<{_AGE}}  "
     title, more = row.title or "(empty)", marks(row) + held(row)
     room = max(WIDTH - len(head) - len(more), 1)
     return f"{head}{foreign(title, room)}{more}"

@@ -160,11 +160,7 @@ def plan_result(plan: ErasurePlan, *, named: bool = False) -> CommandResult:
 def report_result(plan: ErasurePlan, report: Report) -> CommandResult:
     """Tell each place that was looked at; not ok where the text is left."""
     left = report.left
-    rows = [
-        (place.name, str(place.files), place.done, f"LEFT in {', '.join(place.left)}" if place.left else "")
-        for place in report.places
-    ]
-    lines = [table(rows, ("place", "files", "done", ""))]
+    lines = list(places_lines(report))
     if report.short:
         lines.append(_short(report.short))
     if left:
@@ -180,6 +176,15 @@ def report_result(plan: ErasurePlan, report: Report) -> CommandResult:
         "limits": list(LIMITS),
     }
     return CommandResult(text="\n".join(lines), data=data, ok=not left)
+
+
+def places_lines(report: Report) -> tuple[str, ...]:
+    """Return a line a place that was looked at, below a heading: how many files, what was done, what is left."""
+    rows = [
+        (place.name, str(place.files), place.done, f"LEFT in {', '.join(place.left)}" if place.left else "")
+        for place in report.places
+    ]
+    return tuple(table(rows, ("place", "files", "done", "")).splitlines())
 
 
 def _kinds(plan: ErasurePlan) -> dict[str, int]:

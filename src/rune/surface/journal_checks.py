@@ -5,11 +5,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from rune.records.session import LeaseHolder
 from rune.records.times import rfc3339
 from rune.store.event_store import Offset
 from rune.store.mending.evidence_inspection import EvidenceState
 from rune.store.mending.journal_inspection import Damage, JournalState, Naming, SlotState
+from rune.store.mending.views_comparison import Comparison
 from rune.store.mending.views_inspection import ViewsState
 from rune.surface.doctor import Finding
 from rune.surface.local_times import on_the_clock
@@ -35,13 +38,15 @@ def journal(state: JournalState, now_ms: int) -> Finding:
             f"{counted(len(state.unreadable), 'body', 'bodies')} in a form that this Rune does not know: {named}"
         )
     mend = ""
-    if state.damage:
-        mend = f"{_MEND} sets the damaged parts aside and keeps them, so that Rune can write again. "
-        mend += "Until then everything that is intact can be read."
-    elif state.foreign:
+    if state.foreign:
         mend = state.foreign[min(state.foreign)]
     elif state.newer:
         mend = "Use the Rune that wrote it; this one only reads what it understands."
+    elif state.damage:
+        mend = f"{_MEND} sets the damaged parts aside and keeps them, so that Rune can write again. "
+        mend += "Until then everything that is intact can be read."
+    if state.damage and (state.foreign or state.newer):
+        mend = f"{mend.removesuffix('.')}. Only then {_MEND} can set the damaged parts aside."
     return Finding(
         name="journal",
         state="broken" if state.damage or state.newer or state.foreign else "ok",
@@ -203,6 +208,25 @@ def views(state: ViewsState, path: Path, journal_state: JournalState, older: Map
         )
     step = f"{counted(behind, 'event')} behind, taken in at the next start" if behind else "in step with the journal"
     return found(state="ok", detail=known + step)
+
+
+def compared_views(finding: Finding, found: Comparison, path: Path) -> Finding:
+    """Return what is to be said of views that looked sound, now that they were held against the journal."""
+    if found.not_compared:
+        detail = f"{finding.detail}; not compared with the journal: {found.not_compared}"
+        return msgspec.structs.replace(finding, detail=detail)
+    counts = {**finding.counts, "differing": len(found.differing)}
+    if not found.differing:
+        said = f"{finding.detail}; each row is as the journal says"
+        return msgspec.structs.replace(finding, detail=said, counts=counts)
+    named = ", ".join(found.differing)
+    return msgspec.structs.replace(
+        finding,
+        state="warning",
+        detail=f"{path.name} is not what the journal says, in {named}: something else changed it",
+        mend=f"Nothing is lost: {_MEND} makes it anew from the journal.",
+        counts=counts,
+    )
 
 
 def _distance(cursor: Mapping[str, Offset], state: JournalState) -> tuple[int, int]:

@@ -19,8 +19,7 @@ def notice(why: StorageError) -> str:
         missing = "what another program put into the journal's folder is not shown, and "
     elif isinstance(why, NewerFormatError):
         missing = "what a newer Rune wrote is not shown, and "
-    text = f"{missing}nothing can be written: {why.message.rstrip('.')}."
-    return f"{text} {why.hint}" if why.hint else text
+    return f"{missing}nothing can be written: {why.in_one_line}"
 
 
 def not_sent(why: StorageError) -> StorageUnavailableError:

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from rune.records.messages import Channel
+from rune.records.models import ActionProtocol, ScoreBasis, Thinking
 from rune.records.turns import StopReason
 from rune.store.hits import MessageHit
 
@@ -32,6 +33,11 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     """A model that could answer. `size` in bytes, `window` the tokens that it was trained for; None: not known.
     `stand_in`: the small embedded model. `refused` says why it may not be used as things are set ("": it may).
+
+    `loaded`: it is in memory now, with the window `loaded_window` in force (tokens), `loaded_size` bytes of memory, of
+    which the share `on_gpu` (0 to 1) lies on a GPU, until `expires_at` (RFC 3339, "": no end that is known); None where
+    its server does not say. `protocol` is how it is asked to act, and `protocol_basis` on what that rests; None: it
+    was not looked up. `thinks`: it can think before it answers.
     """
 
     name: str
@@ -44,12 +50,21 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] = ()
     stand_in: bool = False
     refused: str = ""
+    loaded: bool = False
+    loaded_window: int | None = None
+    loaded_size: int | None = None
+    on_gpu: float | None = None
+    expires_at: str = ""
+    protocol: ActionProtocol | None = None
+    protocol_basis: ScoreBasis | None = None
+    thinks: bool = False
 
 
 class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation in a list. `last_active` is RFC 3339; `held_by` the process that has it open, None: nobody,
     or this one. `model` answered last, or was chosen since; "" before there was one. `forked_from` is the
     conversation that it was branched off, None: it began by itself. `hidden`: it is not listed unless asked for.
+    `thinking` is how much its models think.
     """
 
     id: str
@@ -63,6 +78,7 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     forked_from: str | None = None
     hidden: bool = False
+    thinking: Thinking = "auto"
 
 
 class ContextUse(msgspec.Struct, frozen=True, kw_only=True):

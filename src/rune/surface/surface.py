@@ -8,6 +8,7 @@ from rune.config.settings import Settings
 from rune.errors import StorageError
 from rune.surface.commands.registry import Commands
 from rune.surface.drafts import DraftBook
+from rune.surface.models import Models
 from rune.surface.preferences import Preferences
 from rune.surface.prompt_history import PromptHistory
 from rune.surface.views import Views
@@ -26,6 +27,7 @@ class Surface(msgspec.Struct, frozen=True, kw_only=True):
     operator: RuneOperator
     views: Views
     commands: Commands
+    models: Models
     trust: FolderTrust
     drafts: DraftBook
     history: PromptHistory

@@ -16,7 +16,8 @@ def trace_list(traces: Sequence[InferenceTraceRecord]) -> str:
     rows = [
         (
             trace.id,
-            trace.model,
+            f"{trace.model} (remote)" if trace.remote else trace.model,
+            "turn" if trace.kind == "conversation" else ", ".join(trace.per_block_tokens),
             trace.stop_reason,
             f"{trace.prompt_tokens_estimated:,} of {trace.window:,}",
             number(trace.output_tokens),
@@ -24,14 +25,15 @@ def trace_list(traces: Sequence[InferenceTraceRecord]) -> str:
         )
         for trace in traces
     ]
-    return table(rows, ("trace", "model", "ended", "prompt (est.)", "output", "time"))
+    return table(rows, ("trace", "model", "for", "ended", "prompt (est.)", "output", "time"))
 
 
 def trace_text(trace: InferenceTraceRecord) -> str:
     """Return one trace: what entered, what did not, and what it cost."""
     where = "remote" if trace.remote else "local"
     lines = [
-        f"{trace.id}  {trace.model} ({trace.provider}, {where})  {trace.stop_reason}",
+        f"{trace.id}  {trace.model} ({trace.provider}, {where})  {trace.stop_reason}"
+        + (f"   side call: {', '.join(trace.per_block_tokens)}" if trace.kind == "side" else ""),
         f"window {trace.window:,}   budget {trace.input_budget:,}   model calls {trace.model_calls}",
         f"prompt {trace.prompt_tokens_estimated:,} estimated, {number(trace.prompt_tokens_served)} served, "
         f"{number(trace.cached_tokens)} cached   output {number(trace.output_tokens)}",

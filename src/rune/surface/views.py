@@ -29,8 +29,7 @@ from rune.store.traces import TraceRepository
 from rune.store.turns import TurnRepository
 from rune.surface.context_text import use_of
 from rune.surface.export import WholeConversation
-from rune.surface.model_list import model_rows
-from rune.surface.rows import ContextUse, ConversationRow, MessageHit, ModelRow, TurnEnd
+from rune.surface.rows import ContextUse, ConversationRow, MessageHit, TurnEnd
 
 # How long what was just appended may wait to be shown, and how many events are held at a time.
 _LOOK_SECONDS: Final = 0.25
@@ -52,7 +51,6 @@ class Views:
         held_here: Callable[[str], bool],
         health: SubsystemHealthRegistry,
         router: Router,
-        local_only: bool,
         recent_events: Callable[[Sequence[str], int], Iterator[EventEnvelope]],
         tail: Callable[[], JournalTail],
         caught_up: Callable[[], Awaitable[object]],
@@ -67,7 +65,6 @@ class Views:
         self._held_here = held_here
         self._health = health
         self._router = router
-        self._local_only = local_only
         self._recent_events = recent_events
         self._tail = tail
         self._caught_up = caught_up
@@ -80,17 +77,18 @@ class Views:
         channel: Channel | None = None,
         limit: int = 50,
         with_hidden: bool = False,
+        with_empty: bool = False,
     ) -> Sequence[Conversation]:
-        """List conversations, the one with the newest message first."""
+        """List conversations, the one with the newest message first; those without any only where they are wanted."""
         return await self._conversations.conversations(
-            folder=folder, channel=channel, limit=limit, with_hidden=with_hidden
+            folder=folder, channel=channel, limit=limit, with_hidden=with_hidden, with_empty=with_empty
         )
 
     async def rows(
         self, folder: str | None = None, channel: Channel | None = None, limit: int = 50
     ) -> Sequence[ConversationRow]:
-        """List conversations as screens show them, the one with the newest message first. Raises StorageError."""
-        found = await self._conversations.conversations(folder=folder, channel=channel, limit=limit)
+        """List conversations with a message, as screens show them, the newest message first. Raises StorageError."""
+        found = await self._conversations.conversations(folder=folder, channel=channel, limit=limit, with_empty=False)
         if not found:
             await self._refuse_what_is_gone()
         return await asyncio.to_thread(lambda: [self._row(each) for each in found])
@@ -130,6 +128,7 @@ class Views:
             model=record.model,
             forked_from=record.forked_from,
             hidden=found.hidden,
+            thinking=found.thinking,
         )
 
     def _other_holder(self, conversation_id: str) -> LeaseHolder | None:
@@ -148,7 +147,9 @@ class Views:
         It may be taken by the time it is wanted: only taking it decides.
         """
         passed: list[LeaseHolder] = []
-        found = await self._conversations.conversations(folder=folder, channel=channel, limit=50, exclude=exclude)
+        found = await self._conversations.conversations(
+            folder=folder, channel=channel, limit=50, exclude=exclude, with_empty=False
+        )
         for summary in found:
             holder = await asyncio.to_thread(self._other_holder, summary.record.id)
             if holder is None:
@@ -212,7 +213,7 @@ class Views:
     async def context_use(self, conversation_id: str) -> ContextUse | None:
         """Return how full the newest prompt of a conversation was; None when there was none, or it is not kept."""
         try:
-            newest = await self._traces.latest(conversation_id)
+            newest = await self._traces.latest_turn(conversation_id)
         except NotFoundError:  # erased or lost: what it would say is only for the eye
             return None
         return None if newest is None else use_of(newest)
@@ -222,19 +223,21 @@ class Views:
         return await self._traces.newest(conversation_id, limit=limit)
 
     async def trace(self, trace_id: str | None, *, conversation_id: str | None = None) -> InferenceTraceRecord:
-        """Return one trace, or the newest when no id is given. Raises NotFoundError."""
+        """Return one trace; when no id is given the newest, of a conversation the newest that is no side call. Raises
+        NotFoundError.
+        """
         if trace_id is not None:
             return await self._traces.get(await self._traces.resolve(trace_id))
-        newest = await self._traces.latest(conversation_id)
+        newest = await (self._traces.latest() if conversation_id is None else self._traces.latest_turn(conversation_id))
         if newest is None:
             raise NotFoundError("no model call was traced yet", hint="Send a message first.")
         return newest
 
     async def prompts(self, trace: InferenceTraceRecord) -> tuple[Reconstruction, ...]:
         """Rebuild each request of a run from its recipe and hold it against the hash it was sent with."""
-        if trace.conversation_id is None:
-            raise NotFoundError(f"{trace.id} is a side call and has no conversation")
-        messages = {message.id: message for message in await self.transcript(trace.conversation_id)}
+        messages: dict[str, ConversationMessageRecord] = {}
+        if trace.conversation_id is not None and any(recipe.history for recipe in trace.requests):
+            messages = {message.id: message for message in await self.transcript(trace.conversation_id)}
         rebuilt: list[Reconstruction] = []
         for recipe in trace.requests:
             names = {recipe.prefix, recipe.tools, *(block.blob for block in recipe.blocks)} - {""}
@@ -293,12 +296,6 @@ class Views:
         """List the models that could be used now, and what kept others from being seen."""
         catalog = await self._router.survey()
         return tuple(offer.info for offer in catalog.offers), catalog.failures
-
-    async def model_rows(self) -> tuple[Sequence[ModelRow], Sequence[ModelError]]:
-        """List all models that can be seen as screens show them, also those that may not be used as things are
-        set, and what kept others from being seen. Raises nothing because a server does not answer.
-        """
-        return await model_rows(self._router, local_only=self._local_only)
 
 
 def _taken(events: Iterator[Located]) -> list[Located]:

@@ -54,12 +54,12 @@ _SPECIAL: dict[str, _Kind] = {
 
 # Blocks reserved for pictographs: what a newer Unicode adds there is drawn, so an older Python lets it pass.
 _NEW_PICTOGRAPHS = re.compile("[\U0001f000-\U0001faff]")
-_PICTOGRAPH = re.compile(
+_PICTOGRAPH = (
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935"
     "\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 )
 # Arabic and its kin, Mongolian, and the scripts of India and its neighbours: here joiners change what is read.
-_JOINING = re.compile(
+_JOINING = (
     "[\u0600-\u07ff\u0840-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
     "\U00011000-\U0001107f\U00011080-\U000114df]"
 )
@@ -158,17 +158,26 @@ class SafeStream:
         before = self._before
         if not before or not after:
             return False
-        if joiner == _ZWJ and _PICTOGRAPH.match(after):
-            return before == _EMOJI_STYLE or _PICTOGRAPH.match(before) is not None
+        if joiner == _ZWJ and _is_one(_PICTOGRAPH, after):
+            return before == _EMOJI_STYLE or _is_one(_PICTOGRAPH, before)
         # After it a letter, never a mark: a mark may be one too many and be shown, and then nothing is joined.
-        return after.isalpha() and _JOINING.match(before) is not None and _JOINING.match(after) is not None
+        return after.isalpha() and _is_one(_JOINING, before) and _is_one(_JOINING, after)
 
     def _selects(self, after: str) -> bool:
         if not self._before:
             return False
         if self._before in "#*0123456789":
             return after == _KEYCAP
-        return _PICTOGRAPH.match(self._before) is not None
+        return _is_one(_PICTOGRAPH, self._before)
+
+
+@lru_cache(maxsize=2)
+def _compiled(characters: str) -> re.Pattern[str]:
+    return re.compile(characters)  # when it is needed: few texts hold any of these
+
+
+def _is_one(characters: str, text: str) -> bool:
+    return _compiled(characters).match(text) is not None
 
 
 @lru_cache(maxsize=4)

@@ -9,8 +9,6 @@ from rune.text.safe_text import SafeText
 from rune.tui.drawing import Part, source_of
 from rune.tui.line_log import LineLog, Spot
 from rune.tui.lines import Line, Span, copied, without_cells
-from rune.tui.markdown.blocks import Code
-from rune.tui.markdown.render import code_text
 
 
 class End(NamedTuple):
@@ -72,6 +70,9 @@ def whole_entry(log: LineLog, spot: Spot) -> tuple[End, End]:
 
 def code_from(parts: Sequence[Part], number: int) -> str:
     """Return the code whose first part is this one: all its parts, without fences and indentation."""
+    from rune.tui.markdown.blocks import Code  # noqa: PLC0415 - 3 ms that an app without an answer does not pay
+    from rune.tui.markdown.render import code_text  # noqa: PLC0415 - 3 ms that an app without an answer does not pay
+
     code: list[str] = []
     for part in parts[number:]:
         kind = part.block.kind if part.block is not None else None

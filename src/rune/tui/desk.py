@@ -15,6 +15,8 @@ from rune.surface.reading_mode import notice
 from rune.surface.results import CommandResult
 from rune.surface.surface import Surface
 from rune.tui.app_start import CHANNELS, AppStart
+from rune.tui.arrivals import ArrivalWatch
+from rune.tui.errands import ModelErrands
 from rune.tui.folder_trust import FolderTrust
 from rune.tui.listing import Listing
 from rune.tui.outbox import Outbox
@@ -51,6 +53,7 @@ class Desk:
                 changed=changed,
                 freed=self._sends_on,
                 requested_model=start.model,
+                requested_thinking=start.thinking,
             )
             for channel in CHANNELS
         }
@@ -59,6 +62,8 @@ class Desk:
             for channel, talk in self.talks.items()
         }
         self.trust = FolderTrust(surface, start.folder, lambda: self.talk)
+        self.errands = ModelErrands(surface.models, changed=changed)
+        self._arrivals = ArrivalWatch(surface.models, tuple(self.talks.values()), lambda: self.talk)
 
     @property
     def notice(self) -> str:
@@ -135,7 +140,8 @@ class Desk:
         """
         talk, name = self.talk, line.split(maxsplit=1)[0] if line.strip() else ""
         if name not in ("/new", "/resume", "/fork", "/hide"):
-            return await run_command(self.surface.commands, talk, line, quiet=quiet)
+            result = await run_command(self.surface.commands, talk, line, quiet=quiet)
+            return result if result is None or result.runs is None else self._runs(talk, line, result)
         was_held = talk.held_elsewhere
         try:
             async with talk.still():
@@ -153,6 +159,18 @@ class Desk:
             return None
         if name == "/fork" and result is not None and was_held and self.outboxes[talk.channel].waiting:
             self.outboxes[talk.channel].go_on()  # it waited because the original could not take it
+        return result
+
+    def _runs(self, talk: Talk, line: str, result: CommandResult) -> CommandResult | None:
+        """Begin what a command leaves to the surface; None when it cannot be done now, which is shown."""
+        try:
+            if result.runs is not None:
+                if result.runs.kind == "probe":
+                    talk.refuse_while_busy()  # a measurement beside an answer would measure both
+                self.errands.start(talk, result.runs)
+        except RuneError as error:
+            show_failure(talk, line, error)
+            return None
         return result
 
     def _sends_on(self, talk: Talk) -> bool:
@@ -249,12 +267,17 @@ class Desk:
         return first
 
     async def look_for_model(self) -> None:
-        """Find out which model will answer in each channel, so that it can be shown before it is asked."""
+        """Find out which model will answer in each channel, so that it can be shown before it is asked; from then on
+        also models that come and go are seen.
+        """
         for talk in self.talks.values():
             await talk.look_for_model()
+        self._arrivals.begin()
 
     async def close(self, prompts: Mapping[Channel, str]) -> tuple[str, ...]:
         """Stop sending; what is unsent is offered again next time. Returns what of it could not be kept."""
+        await self._arrivals.close()
+        await self.errands.close()
         for talk in self.talks.values():
             await talk.close()
             await self.outboxes[talk.channel].close()

@@ -9,10 +9,10 @@ Knows no widget and no colour. Texts are made safe here, at the last moment: a p
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, assert_never
+from typing import TYPE_CHECKING, Final, Literal, assert_never
 
+import msgspec
 from rich.cells import cell_len
 
 from rune.records.turns import StopReason
@@ -22,8 +22,6 @@ from rune.tui.fit import cut_line, flowing, foreign, spread
 from rune.tui.hanging import hanging
 from rune.tui.lines import Line, Span, line
 from rune.tui.long_texts import head_of, rest_words
-from rune.tui.markdown.blocks import Block, Code, Growing
-from rune.tui.markdown.render import render
 from rune.tui.markdown.wrapping import TAB, expanded, plain
 from rune.tui.transcript_state import (
     Answer,
@@ -35,6 +33,9 @@ from rune.tui.transcript_state import (
     Told,
     ToolCard,
 )
+
+if TYPE_CHECKING:
+    from rune.tui.markdown.blocks import Block, Growing
 
 Speaker = Literal["you", "rune", ""]
 Action = Literal["fold", "copy", ""]
@@ -62,8 +63,7 @@ _A_SECOND: Final = 1000  # milliseconds
 _STATES: Final = {"prepared": "prepared", "waiting": "waiting for you", "running": "running", "done": "done"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Part(msgspec.Struct, frozen=True, eq=False):
     """A piece of an entry. `source` is what is copied with the whole of it, and stands at `start` in the entry's
     text ("": it is only shown); `body` draws it in so many cells; `action` is what a click on its first line does.
     """
@@ -74,13 +74,12 @@ class Part:
     speaker: Speaker = ""
     above: int = 0  # blank lines above it
     rows: int | None = None  # lines of the body where they are known before it is drawn
-    block: Block | None = None
+    block: "Block | None" = None
     action: Action = ""
     flush: bool = False  # columns of its own: it stands as far to the left as it may
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class Drawn(msgspec.Struct, frozen=True, eq=False):
     """An entry as parts; whoever has it gives it back when the entry changes, and what is still true stays."""
 
     entry: Entry
@@ -88,7 +87,7 @@ class Drawn:
     above: int
     opened: bool
     parts: tuple[Part, ...]
-    growing: Growing | None = None  # of an answer: where its Markdown may be cut
+    growing: "Growing | None" = None  # of an answer: where its Markdown may be cut
 
 
 def gutter(width: int) -> int:
@@ -149,7 +148,7 @@ def draw(entry: Entry, before: Entry | None, *, opened: bool = False, known: Dra
     growing = _growing(entry, known)
     parts = tuple(_parts(entry, opened, known, growing))
     if parts and (known is None or not known.parts or known.parts[0] is not parts[0]):
-        parts = (replace(parts[0], speaker=speaker, above=above), *parts[1:])
+        parts = (msgspec.structs.replace(parts[0], speaker=speaker, above=above), *parts[1:])
     return Drawn(entry, speaker, above, opened, parts, growing)
 
 
@@ -186,14 +185,14 @@ def source_of(entry: Entry) -> str:
             assert_never(never)
 
 
-def _parts(entry: Entry, opened: bool, known: Drawn | None, growing: Growing | None) -> Iterator[Part]:
+def _parts(entry: Entry, opened: bool, known: Drawn | None, growing: "Growing | None") -> Iterator[Part]:
     match entry:
         case Said():
             if entry.provenance != "owner":
                 yield _row(SafeText(_CAME_FROM[entry.provenance]), "dim")
             yield from _said(entry.text, opened, known)
         case Answer():
-            yield from _answer(entry, known, growing or Growing())
+            yield from _answer(entry, known, growing)
         case Thought():
             yield from _thought(entry, opened, known)
         case ToolCard():
@@ -208,21 +207,27 @@ def _parts(entry: Entry, opened: bool, known: Drawn | None, growing: Growing | N
         case CommandOutput():
             yield _row(safe_text(entry.command, newlines=False, tabs=False), "command")
             if not entry.ok:
-                yield replace(_row(SafeText("! this did not work"), "bad"), flush=True)
+                yield msgspec.structs.replace(_row(SafeText("! this did not work"), "bad"), flush=True)
             # What a command prints is columns of its own, and what is said of it stands at the same edge.
             chunks = _chunks(entry.text, 0, lambda text: partial(hanging, text))
-            yield from (replace(chunk, flush=True) for chunk in chunks)
+            yield from (msgspec.structs.replace(chunk, flush=True) for chunk in chunks)
         case _ as never:  # pragma: no cover
             assert_never(never)
 
 
-def _growing(entry: Entry, known: Drawn | None) -> Growing | None:
+def _growing(entry: Entry, known: Drawn | None) -> "Growing | None":
     if not isinstance(entry, Answer):
         return None
+    from rune.tui.markdown.blocks import Growing  # noqa: PLC0415 - 3 ms that an app without an answer does not pay
+
     return known.growing if known is not None and known.growing is not None else Growing()
 
 
-def _answer(entry: Answer, known: Drawn | None, growing: Growing) -> Iterator[Part]:
+def _answer(entry: Answer, known: Drawn | None, growing: "Growing | None") -> Iterator[Part]:
+    from rune.tui.markdown.blocks import Code, Growing  # noqa: PLC0415 - 3 ms that an app without an answer does not pay
+    from rune.tui.markdown.render import render  # noqa: PLC0415 - 3 ms that an app without an answer does not pay
+
+    growing = growing or Growing()
     held = growing.grow(entry.text, ended=not entry.running)
     old = known.parts if known is not None else ()
     yield from old[:held]

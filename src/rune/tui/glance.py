@@ -32,6 +32,7 @@ def header_state(desk: "Desk | None", folder: str, channel: Channel, unread: Col
         unread=other.channel in unread,
         folder=folder,
         home=home,
+        thinking="" if talk.thinking == "auto" else talk.thinking,
     )
 
 

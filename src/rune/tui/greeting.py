@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from rune.tui.hints import in_the_app
 from rune.tui.transcript_state import Told, Transcript
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def greeted(talk: "Talk") -> Transcript:
 def _who(talk: "Talk") -> Told:
     key = "greeting/who"
     if talk.no_model is not None:
-        return Told(key=key, text=talk.no_model.message, hint=talk.no_model.hint, tier=1)
+        return Told(key=key, text=talk.no_model.message, hint=in_the_app(talk.no_model.hint), tier=1)
     if talk.model is None:
         return Told(key=key, text="looking for a model ...")
     if talk.model.stand_in:

@@ -34,8 +34,8 @@ _ELSEWHERE_CELLS: Final = (40, 24, 12)
 _ORDER: Final = (
     *("elsewhere", "elsewhere"),
     *("folder", "model", "folder", "bar", "folder", "model", "health", "folder", "bar", "title", "elsewhere", "health"),
-    *("model", "rune", "channels", "ctx", "model", "where", "model", "where", "ctx", "use"),
-    *("channels", "model"),
+    *("model", "rune", "thinking", "channels", "ctx", "model", "where", "model", "where", "ctx", "use"),
+    *("channels", "model", "thinking"),
 )
 
 
@@ -43,7 +43,8 @@ class HeaderState(NamedTuple):
     """What the header shows. `model` None: not known yet, "": there is none. `failing` names the subsystems that
     fail, `worst_tier` is the worst of their tiers. `busy` and `unread` speak of the other channel: a turn of its
     runs, it has news. `home` is the folder that is written as ~. `title` is the conversation's, `elsewhere` the folder
-    that it belongs to where that is another one than `folder`.
+    that it belongs to where that is another one than `folder`. `thinking` is how much the model thinks, "" where that
+    is left to it.
     """
 
     model: str | None = None
@@ -58,6 +59,7 @@ class HeaderState(NamedTuple):
     home: str = ""
     title: str = ""
     elsewhere: str = ""
+    thinking: str = ""
 
 
 def header_line(state: HeaderState, width: int) -> Line:
@@ -66,6 +68,7 @@ def header_line(state: HeaderState, width: int) -> Line:
         "rune": (_spans((" rune ", "accent strong")), ()),
         "model": _model(state),
         "where": _where(state),
+        "thinking": _thinking(state),
         "title": (_title(state, _TITLE_CELLS + len("  ")), ()),
         "elsewhere": _elsewhere(state),
         **_context(state.context),
@@ -77,7 +80,8 @@ def header_line(state: HeaderState, width: int) -> Line:
     # The title also takes what nothing else needs.
     others = (width_of(form) for name, form in fitting.items() if name != "title")
     title = _title(state, width - 1 - sum(others))
-    left = (*fitting["rune"], *fitting["model"], *fitting["where"], *title, *fitting["elsewhere"])
+    answers = (*fitting["rune"], *fitting["model"], *fitting["where"], *fitting["thinking"])
+    left = (*answers, *title, *fitting["elsewhere"])
     # Before there is a figure, what stands for it is next to its label, and the room for the bar behind it.
     figures = ("ctx", "bar", "use") if state.context is not None else ("ctx", "use", "bar")
     names = (*figures, "health", "channels", "folder")
@@ -128,6 +132,14 @@ def _where(state: HeaderState) -> Sequence[Spans]:
     short = _spans((f" {state.where}", style))
     # That words leave this machine, or that a small model stands in, is said however narrow it is.
     return (long, short, nothing) if state.where == "local" else (long, short)
+
+
+def _thinking(state: HeaderState) -> Sequence[Spans]:
+    """Return what the person chose of it: of two words the one that a column of figures leaves room for stays."""
+    if not state.thinking or not state.model:
+        return ((),)
+    long = _spans((" · ", "dim"), (f"thinking {state.thinking}", "accent"))
+    return long, _spans((f" think {state.thinking}", "accent")), ()
 
 
 def _context(context: "ContextUse | None") -> dict[str, Sequence[Spans]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rune.surface.found_text import OF_EACH
+from rune.surface.model_text import removed_text
 from rune.surface.rows import ConversationRow, MessageHit, ModelRow
 from rune.surface.surface import Surface
 
@@ -17,12 +18,17 @@ class Listing:
 
     def __init__(self, surface: Surface, folder: str) -> None:
         self._views = surface.views
+        self._models = surface.models
         self._folder = folder
 
     async def models(self) -> tuple[Sequence[ModelRow], Sequence[str]]:
         """Return the models that there are, and what kept others from being seen."""
-        rows, failures = await self._views.model_rows()
+        rows, failures = await self._models.rows()
         return rows, [failure.message for failure in failures]
+
+    async def remove_model(self, name: str) -> str:
+        """Remove a model from its server's disk, and return what came of it. Raises UsageError, ModelError."""
+        return removed_text(await self._models.remove(name))
 
     async def conversations(self) -> Sequence[ConversationRow]:
         """Return the conversations of this folder, both channels, the newest first."""

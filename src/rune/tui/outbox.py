@@ -134,12 +134,13 @@ class Outbox:
             channel=talk.channel,
             conversation_id=talk.conversation_id,
             model=talk.requested_model,
+            thinking=talk.requested_thinking,
             max_steps=self._max_steps,
         )
         try:
             async with contextlib.aclosing(self._operator.send_task(request, stop)) as events:
                 async for event in events:
-                    reason = self._heed(event) or reason
+                    reason = self._heed(event, request) or reason
                     self._pass_on(event)
                     if isinstance(event, TurnOpened) and not talk.title:
                         await talk.measure()
@@ -169,12 +170,15 @@ class Outbox:
         else:
             talk.transcript = refused(talk.transcript, error, key)
 
-    def _heed(self, event: TurnEvent) -> StopReason | None:
+    def _heed(self, event: TurnEvent, request: TurnRequest) -> StopReason | None:
         """Act on what an event says about the turn itself; returns how it ended, once it has."""
         if isinstance(event, TurnOpened):
             self._on_its_way = None
-            self._talk.begun(event)
-        return event.stop_reason if isinstance(event, TurnClosed) else None
+            self._talk.begun(event, request)
+        if not isinstance(event, TurnClosed):
+            return None
+        self._talk.failed(event.error_type)
+        return event.stop_reason
 
     def _pass_on(self, event: TurnEvent) -> None:
         """Have an event shown: what comes in bursts gathered, anything else at once."""

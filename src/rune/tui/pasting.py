@@ -16,8 +16,9 @@ So an Enter within a burst waits until it is known what comes behind it. Where a
 was typed by hand, Enter and more behind it, that is taken for a paste too: it is there, and only not sent.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 BLOCK_LINES: Final = 6
 BLOCK_CHARACTERS: Final = 1_000
@@ -72,8 +73,7 @@ def block_label(text: str) -> str:
     return f"[Pasted {lines:,} lines]" if lines > 1 else f"[Pasted {len(text):,} characters]"
 
 
-@dataclass(frozen=True)
-class Burst:
+class Burst(msgspec.Struct, frozen=True):
     """Keys that came faster than a hand types, at their end.
 
     `shown` was put into the prompt as it came, `held` was not; both as one text when it is `pasted`. `key` is the

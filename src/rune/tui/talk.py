@@ -9,12 +9,15 @@ import msgspec
 
 from rune.errors import LeaseHeldError, RuneError, UsageError
 from rune.records.messages import Channel
+from rune.records.models import Thinking
 from rune.surface.rows import ContextUse
 from rune.surface.surface import Surface
+from rune.tui.hints import GONE
 from rune.tui.onlooking import Onlooker
 from rune.tui.stored_talk import StoredTalk, read_stored
-from rune.tui.transcript_state import CommandOutput, Told, Transcript, followed, told
+from rune.tui.transcript_state import Answer, CommandOutput, Told, Transcript, followed, told
 from rune.turn.events import TurnOpened
+from rune.turn.request import TurnRequest
 
 EMBEDDED: Final = "embedded"  # the provider's name, as turns tell it
 
@@ -43,6 +46,7 @@ class Talk:
         changed: Callable[["Talk"], None],
         freed: Callable[["Talk"], bool] = lambda _: False,
         requested_model: str | None = None,
+        requested_thinking: Thinking | None = None,
     ) -> None:
         self.channel: Channel = channel
         self.folder = folder
@@ -55,6 +59,9 @@ class Talk:
         self.transcript = Transcript()
         self.turnstile = asyncio.Lock()  # held by whoever sends to the conversation, or changes which one it is
         self.requested_model = requested_model
+        self.requested_thinking: Thinking | None = requested_thinking
+        self.kept_thinking: Thinking = "auto"  # what the conversation has
+        self.stale_model = False
         self.model: Model | None = None
         self.no_model: RuneError | None = None
         self.context: ContextUse | None = None
@@ -65,6 +72,7 @@ class Talk:
             surface.views, wanted=self._follows, reread=self._reread, freed=self._freed, failed=self._unfollowed
         )
         self._keys = 0
+        self._told_remote: tuple[str, ...] = ()
 
     @property
     def held_elsewhere(self) -> bool:
@@ -81,6 +89,11 @@ class Talk:
         if offered:
             self.changed()
         return offered
+
+    @property
+    def thinking(self) -> Thinking:
+        """How much the model thinks in the next turn."""
+        return self.requested_thinking or self.kept_thinking
 
     @property
     def busy(self) -> bool:
@@ -113,17 +126,38 @@ class Talk:
         self.holder, self.offers_fork = holder, True
         self._onlooker.follow(holder.conversation_id)
 
-    def begun(self, event: TurnOpened) -> None:
-        """Take over what a turn tells of its conversation and its model."""
+    def begun(self, event: TurnOpened, request: TurnRequest) -> None:
+        """Take over what the turn of a request tells of its conversation and its model. What was chosen since it was
+        sent goes with the next message.
+        """
         self.conversation_id, self.holder, self.offers_fork = event.conversation_id, None, False
+        self.kept_thinking = event.thinking
+        if self.requested_thinking == request.thinking:
+            self.requested_thinking = None
+        if event.remote and not any(isinstance(e, Answer) and e.model == event.model for e in self.transcript.entries):
+            self._tell_remote(event.model)
         if event.model:
             self.model = Model(name=event.model, remote=event.remote, stand_in=event.provider == EMBEDDED)
-            self.requested_model = None  # the conversation knows it from now on
+            if self.requested_model == request.model:
+                self.requested_model = None  # the conversation knows it from now on
+
+    def failed(self, error_type: str) -> None:
+        """Have it seen soon whether the model or its server is gone, where that is how the turn ended."""
+        if error_type in GONE:
+            self._surface.models.look_soon()
+
+    def _tell_remote(self, model: str) -> None:
+        """Say it once a conversation, before the first word is there; the header says it all the time."""
+        if model not in self._told_remote:
+            self._told_remote = (*self._told_remote, model)
+            self.tell(f"{model} is remote: what you write in this conversation leaves this machine")
 
     def _show(self, stored: StoredTalk) -> None:
         again = stored.row.id == self.conversation_id
         self.conversation_id, self.private, self.context = stored.row.id, stored.row.private, stored.context
         self.title, self.begun_in = stored.row.title, stored.row.folder
+        self.kept_thinking = stored.row.thinking
+        self._told_remote = self._told_remote if again else ()
         self.transcript = followed(self.transcript, stored.transcript) if again else stored.transcript
 
     def _follows(self, identity: str) -> bool:
@@ -166,6 +200,7 @@ class Talk:
         await self._leave(None)
         self.conversation_id, self.private, self.context = None, False, None
         self.title, self.begun_in = "", self.folder
+        self.kept_thinking, self._told_remote = "auto", ()
         self.holder, self.offers_fork = None, False
         self.transcript = Transcript()
         self.changed()
@@ -183,11 +218,15 @@ class Talk:
                 context = await self._surface.views.context_use(identity)
                 if self.conversation_id == identity:
                     self.title, self.begun_in, self.context = row.title, row.folder, context or self.context
+                    self.kept_thinking = row.thinking
+                if self.stale_model:
+                    await self.look_for_model()
             except RuneError as error:
                 self.tell(f"how full the window is cannot be read: {error.message}", error.hint, tier=1)
 
     async def look_for_model(self) -> None:
         """Find out which model will answer next; that there is none is said when one is asked."""
+        self.stale_model = False
         try:
             row = await self._surface.operator.next_model(self.conversation_id, self.requested_model)
         except RuneError as error:

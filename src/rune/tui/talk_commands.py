@@ -1,9 +1,11 @@
 """Runs slash commands in a talk, which shows what they say."""
 
 from rune.errors import LeaseHeldError, RuneError
+from rune.records.models import Thinking
 from rune.surface.commands.command import CommandCall
 from rune.surface.commands.registry import Commands
 from rune.surface.results import CommandResult
+from rune.tui.hints import in_the_app
 from rune.tui.talk import Talk
 
 
@@ -21,6 +23,8 @@ async def run_command(commands: Commands, talk: Talk, line: str, *, quiet: bool 
         talk.output(line, result.text, ok=result.ok)
     if name == "/rename":
         await talk.measure()
+    if result.thinking is not None:
+        _think(talk, result.thinking)
     if result.model is not None:
         talk.requested_model = result.model
         await talk.look_for_model()
@@ -29,12 +33,28 @@ async def run_command(commands: Commands, talk: Talk, line: str, *, quiet: bool 
 
 def show_failure(talk: Talk, line: str, error: RuneError) -> None:
     """Show that a command could not be run, and why."""
-    hint = error.hint
+    hint = in_the_app(error.hint)
     if isinstance(error, LeaseHeldError) and error.conversation_id:
         hint = "Close it there, or go on in a fork: f6 while it is open here."
     talk.output(line, f"{error.message}\n{hint}" if hint else error.message, ok=False)
 
 
+def _think(talk: Talk, thinking: Thinking) -> None:
+    """Have it go with the first message, where there is no conversation yet that keeps it."""
+    if talk.conversation_id is None:
+        talk.requested_thinking = thinking
+    else:
+        talk.kept_thinking, talk.requested_thinking = thinking, None
+    talk.changed()
+
+
 def call_in(talk: Talk) -> CommandCall:
     """Return what a command gets to know of where it was given."""
-    return CommandCall(argument="", folder=talk.folder, channel=talk.channel, conversation_id=talk.conversation_id)
+    return CommandCall(
+        argument="",
+        folder=talk.folder,
+        channel=talk.channel,
+        conversation_id=talk.conversation_id,
+        model=talk.requested_model,
+        thinking=talk.requested_thinking,
+    )

@@ -13,6 +13,7 @@ from rune.errors import RuneError
 from rune.records.messages import ConversationMessageRecord, Provenance
 from rune.records.turns import StopReason
 from rune.surface.rows import TurnEnd
+from rune.tui.hints import in_the_app
 from rune.turn import events as shown
 from rune.turn.events import TurnEvent
 
@@ -173,7 +174,7 @@ def sent(transcript: Transcript, key: str, text: str, now: float) -> Transcript:
 
 def refused(transcript: Transcript, error: RuneError, key: str) -> Transcript:
     """Take back what was on its way: it never became a turn. The text itself is the caller's to keep."""
-    told = Told(key=key, text=error.message, hint=error.hint, tier=1)
+    told = Told(key=key, text=error.message, hint=in_the_app(error.hint), tier=1)
     back = unsaid(transcript)
     return Transcript(settled=(*back.settled, told))
 
@@ -302,7 +303,7 @@ def _closed(transcript: Transcript, event: shown.TurnClosed) -> Transcript:
         else entry
         for entry in transcript.live
     ]
-    end = TurnEnd(reason=event.stop_reason, error=event.error, hint=event.hint)
+    end = TurnEnd(reason=event.stop_reason, error=event.error, hint=in_the_app(event.hint, event.error_type))
     kept = any(isinstance(entry, Answer) and entry.text for entry in live)
     if (ending := _ending(event.turn_id, end, kept=kept)) is not None:
         live.append(ending)
@@ -316,7 +317,7 @@ def _ending(turn_id: str, end: TurnEnd, *, kept: bool) -> Ending | None:
         key=f"{turn_id}/end",
         reason=end.reason,
         text=end.error,
-        hint=end.hint,
+        hint=in_the_app(end.hint),
         kept=kept,
         may_have_run=end.may_have_run,
     )

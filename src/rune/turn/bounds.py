@@ -1,10 +1,15 @@
 """What a turn shows at its beginning and at its end, out of what is known of it then."""
 
+from typing import Final
+
 from rune.errors import RuneError
 from rune.records.turns import StopReason
 from rune.turn.events import TurnClosed, TurnOpened
 from rune.turn.flight import Flight
 from rune.turn.outcome import Outcome, failed
+
+# How the end of a turn begins that is not stored: nor is what came of its answer.
+UNSAVED: Final = "this turn could not be saved"
 
 
 def unsaved(error: RuneError) -> Outcome:
@@ -12,7 +17,7 @@ def unsaved(error: RuneError) -> Outcome:
     outcome = failed(error, partial=False)
     return Outcome(
         reason=StopReason.FAILED,
-        error=f"this turn could not be saved: {outcome.error}",
+        error=f"{UNSAVED}: {outcome.error}",
         error_type=outcome.error_type,
         hint=outcome.hint,
         exception=error,
@@ -32,6 +37,7 @@ def opened(flight: Flight) -> TurnOpened:
         model=flight.model_name,
         provider=info.provider if info else "",
         remote=info.remote if info else False,
+        thinking=flight.thinking,
     )
 
 

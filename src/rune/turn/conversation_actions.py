@@ -8,7 +8,7 @@ import msgspec
 from rune.errors import NotFoundError, UsageError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
-from rune.records.events import ConversationHidden, ConversationRenamed
+from rune.records.events import ConversationHidden, ConversationRenamed, ThinkingSelected
 from rune.records.messages import ConversationRecord
 from rune.records.times import rfc3339
 from rune.store.conversations import ConversationStateRepository
@@ -40,7 +40,8 @@ class ConversationActions:
 
     async def fork(self, conversation_id: str, at_message_id: str | None) -> ConversationRecord:
         """Branch off behind a message (None: the newest). Raises NotFoundError, UsageError, StorageError."""
-        parent = (await self._conversations.get(conversation_id)).record
+        stored = await self._conversations.get(conversation_id)
+        parent = stored.record
         said = await self._conversations.messages(conversation_id)
         if not said:
             raise UsageError("nothing was said in this conversation yet", hint="Begin another one instead.")
@@ -62,9 +63,10 @@ class ConversationActions:
             prefix=parent.prefix,
             created_at=rfc3339(self._clock.now_ms()),
         )
+        thinking = ThinkingSelected(conversation_id=record.id, thinking=stored.thinking, previous="auto")
         await self._sessions.take(record.id, new=True)
         try:
-            await uninterrupted(self._conversations.create(record))
+            await uninterrupted(self._conversations.create(record, *[thinking] if stored.thinking != "auto" else ()))
         finally:
             # Whoever goes on with it reads what both share first.
             await uninterrupted(self._sessions.release(record.id))

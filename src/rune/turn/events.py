@@ -2,13 +2,16 @@
 
 import msgspec
 
+from rune.records.models import Thinking
 from rune.records.tools import Outcome
 from rune.records.turns import StopReason
 from rune.records.usage import Usage
 
 
 class TurnOpened(msgspec.Struct, frozen=True, kw_only=True, tag="turn_opened"):
-    """The turn and the person's message are durable; nothing was sent to a model yet."""
+    """The turn and the person's message are durable; nothing was sent to a model yet. `thinking` is how much the
+    model thinks as the person chose (`auto`: it is left to the model).
+    """
 
     turn_id: str
     conversation_id: str
@@ -17,6 +20,7 @@ class TurnOpened(msgspec.Struct, frozen=True, kw_only=True, tag="turn_opened"):
     model: str
     provider: str
     remote: bool
+    thinking: Thinking = "auto"
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):

@@ -10,6 +10,7 @@ from rune.config.settings import Settings
 from rune.context.blocks import Capsule, ContextTrace
 from rune.models.transport import ChatTransport, ModelInfo
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
+from rune.records.models import ActionProtocol, Thinking, ThinkLevel
 from rune.records.tasks import TaskStateRecord
 from rune.records.usage import Usage
 from rune.turn.events import TurnEvent
@@ -58,13 +59,16 @@ class Answer(msgspec.Struct, kw_only=True):
 
 class ModelRun(msgspec.Struct, kw_only=True):
     """Which model answers a turn, and what its calls came to. Times in
-    milliseconds; `notice` is what the person should know about the choice.
+    milliseconds; `notice` is what the person should know about the choice, `think` what its calls ask for.
+    `protocol` is how it asks for tools, where there are any.
     """
 
     transport: ChatTransport
     info: ModelInfo
     num_ctx: int
+    protocol: ActionProtocol = "native"
     notice: str = ""
+    think: ThinkLevel | None = None
     usage: Usage = msgspec.field(default_factory=Usage)
     latency_ms: int | None = None
     first_token_ms: int | None = None
@@ -84,6 +88,7 @@ class Flight(msgspec.Struct, kw_only=True):
     message: ConversationMessageRecord | None = None
     model: ModelRun | None = None
     masked: bool = False
+    thinking: Thinking = "auto"
     opened: bool = False
     answer: Answer | None = None
     traces: list[tuple[Capsule, ContextTrace]] = msgspec.field(default_factory=list[tuple[Capsule, ContextTrace]])

@@ -55,7 +55,7 @@ class ModelHealth:
             if not flight.cancel.cancelled:
                 self._unanswered = True
                 self._failures.answer(SUBSYSTEM, error, flight.turn_id)
-        elif not (flight.request.model and isinstance(error, _REFUSALS)):
+        elif not ((flight.request.model or flight.request.thinking) and isinstance(error, _REFUSALS)):
             self._missing = error.message
             self._failures.answer(SUBSYSTEM, error, flight.turn_id)
 

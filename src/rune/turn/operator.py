@@ -12,8 +12,8 @@ from rune.errors import CancelledEarlyError, ModelError, RuneError, StorageError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.models.transport import ModelInfo
-from rune.records.events import ModelSelected
 from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord
+from rune.records.models import Thinking
 from rune.records.tasks import TaskStateRecord, TaskStatus
 from rune.records.times import rfc3339
 from rune.records.turns import StopReason
@@ -22,6 +22,7 @@ from rune.store.tasks import TaskStateRepository
 from rune.text.storable import storable
 from rune.turn.bounds import closed, opened, unsaved
 from rune.turn.conversation_actions import ConversationActions
+from rune.turn.conversation_choices import ConversationChoices
 from rune.turn.engine import TurnEngine
 from rune.turn.events import Notice, TurnClosed, TurnEvent
 from rune.turn.failures import TurnFailures
@@ -33,6 +34,7 @@ from rune.turn.request import TurnRequest
 from rune.turn.runtime import LocalToolRuntime
 from rune.turn.selection import ModelSelection
 from rune.turn.session import Session, Sessions
+from rune.turn.thinking import check_thinking, not_thinking, think_level
 
 _EARLY = "interrupted before the message was stored"
 
@@ -69,6 +71,12 @@ class RuneOperator:
         self._ids = ids
         self._failures = failures
         self._engine = TurnEngine()
+        self._choices = ConversationChoices(
+            sessions=sessions,
+            selection=selection,
+            conversations=conversations,
+            configured=lambda: settings().model.name,
+        )
         self._actions = ConversationActions(
             sessions=sessions, conversations=conversations, mask=mask, leave=self.leave, clock=clock, ids=ids
         )
@@ -228,37 +236,26 @@ class RuneOperator:
         Raises as choosing for a turn does (ModelNotFoundError, RemoteRefusedError, CapabilityMissingError,
         ModelUnavailableError), and LeaseHeldError, NotFoundError, StorageError.
         """
-        info = await self._selection.find(name)
-        if conversation_id is None:
-            return info
-        while True:
-            session = await uninterrupted(self._sessions.take(conversation_id, new=False))
-            # A running turn keeps its model, and one that is just choosing keeps its choice.
-            async with session.choosing:
-                if self._sessions.holds(session):
-                    await uninterrupted(self._select(session, info))
-                    return info
+        return await self._choices.choose_model(conversation_id, name)
+
+    async def choose_thinking(
+        self, conversation_id: str | None, thinking: Thinking, *, requested: str | None = None
+    ) -> None:
+        """Have the conversation's models think so much from its next turn on. None: only look whether the one that
+        would answer could, as in `choose_model`; `requested` is then the model that goes with the first message.
+
+        Raises CapabilityMissingError for a model that cannot think (never for `off` and `auto`), else as
+        `choose_model`.
+        """
+        await self._choices.choose_thinking(conversation_id, thinking, requested=requested)
 
     async def next_model(self, conversation_id: str | None, requested: str | None = None) -> ModelInfo:
         """Return the model that would answer now; nothing is changed. Raises as choosing for a turn does."""
-        held = self._sessions.find(conversation_id) if conversation_id is not None else None
-        known = held.model if held is not None else ""
-        if conversation_id is not None and held is None:
-            known = await self._conversations.model(conversation_id)
-        return await self._selection.expect(
-            requested=requested, conversation_model=known, configured=self._settings().model.name
-        )
+        return await self._choices.next_model(conversation_id, requested)
 
-    async def _select(self, session: Session, info: ModelInfo) -> None:
-        if session.model != info.name:
-            selected = ModelSelected(
-                conversation_id=session.conversation_id,
-                model=info.name,
-                provider=info.provider,
-                previous=session.model,
-            )
-            await self._conversations.change(selected, actor_id="owner")
-            session.model = info.name
+    async def thinking(self, conversation_id: str) -> Thinking:
+        """Return how much the conversation's models are to think. Raises NotFoundError, StorageError."""
+        return await self._choices.thinking(conversation_id)
 
     async def close(self) -> bool:
         """Stop every turn, wait for its closing writes (at most 2 s), give the conversations back."""
@@ -362,18 +359,27 @@ class RuneOperator:
         if session.interrupted:
             session.interrupted = False
             told.append("the answer before this one was lost when its process was ended; the message to it is kept")
+        if flight.model and (unable := not_thinking(flight.thinking, flight.model)) and session.unthinking != unable:
+            session.unthinking = unable
+            told.append(f"{unable} cannot think: `/thinking {flight.thinking}` waits for a model that can")
         return [text for text in told if text]
 
     async def _choose(self, flight: Flight, session: Session) -> RuneError | None:
         """Choose the model before the turn is stored, so that its facts name it; what stands in the way is
-        raised once the person's message is safe.
+        raised once the person's message is safe. Raises CapabilityMissingError for thinking that this very request
+        asks for.
         """
+        flight.thinking = flight.request.thinking or session.thinking
         try:
-            flight.model = await self._selection.choose(
+            model = await self._selection.choose(
                 requested=flight.request.model, conversation_model=session.model, settings=flight.settings
             )
         except ModelError as error:
             return error
+        if flight.request.thinking is not None:
+            check_thinking(flight.request.thinking, model.info)
+        model.think = think_level(flight.thinking, model.info)
+        flight.model = model
         return None
 
     async def _close(self, flight: Flight, session: Session, outcome: Outcome) -> TurnClosed:

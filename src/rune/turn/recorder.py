@@ -15,6 +15,7 @@ from rune.records.events import (
     HistoryArchived,
     ModelSelected,
     PrefixChanged,
+    ThinkingSelected,
     TurnFailed,
 )
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
@@ -100,6 +101,7 @@ class TurnRecorder:
         session.conversation, session.task = conversation, task
         session.frozen = session.frozen or prefix
         session.model = flight.model_name or session.model
+        session.thinking = flight.thinking
 
     async def before_call(self, flight: Flight, session: Session, capsule: Capsule, trace: ContextTrace) -> None:
         """Make durable what the coming prompt changes: messages that leave it, a new frozen prefix."""
@@ -189,7 +191,7 @@ class TurnRecorder:
                 prefix=await self._keep_prefix(prefix) if prefix is not None else None,
                 created_at=now,
             )
-            return created, [self._conversations.draft_create(created)]
+            return created, [self._conversations.draft_create(created), *self._thinking(flight, session)]
         conversation, drafts = session.conversation, list[Draft]()
         if not conversation.title:
             conversation = msgspec.structs.replace(conversation, title=title)
@@ -198,7 +200,7 @@ class TurnRecorder:
         if flight.model and session.model != flight.model_name:
             chosen_by = "owner" if flight.request.model else "rune"
             drafts.append(self._conversations.draft_change(self._selection(flight, session), actor_id=chosen_by))
-        return conversation, drafts
+        return conversation, drafts + self._thinking(flight, session)
 
     async def _keep_prefix(self, prefix: FrozenPrefix) -> str:
         ref = await asyncio.to_thread(self._evidence.put, encode_prefix(prefix), source="prefix")
@@ -212,6 +214,15 @@ class TurnRecorder:
             provider=provider,
             previous=session.model,
         )
+
+    def _thinking(self, flight: Flight, session: Session) -> list[Draft]:
+        """Return that the person chose with this message how much is thought; nothing where it stays."""
+        if flight.thinking == session.thinking:
+            return []
+        chosen = ThinkingSelected(
+            conversation_id=session.conversation_id, thinking=flight.thinking, previous=session.thinking
+        )
+        return [self._conversations.draft_change(chosen, actor_id="owner")]
 
     def _task(self, session: Session, title: str, model: str) -> tuple[TaskStateRecord, list[Draft]]:
         if session.task is None:

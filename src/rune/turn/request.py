@@ -3,6 +3,7 @@
 import msgspec
 
 from rune.records.messages import Channel, Provenance
+from rune.records.models import Thinking
 
 
 class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -10,7 +11,8 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `conversation_id` None starts a conversation. `folder` is where the person is: the storable text of its
     real path (`host.paths.storable_path`). `model` None leaves the choice to conversation, config and
-    router. `max_steps` None: as configured. `provenance` is `piped` when any of the text came from a pipe.
+    router, `thinking` None leaves it as the conversation has it. `max_steps` None: as configured.
+    `provenance` is `piped` when any of the text came from a pipe.
     """
 
     text: str
@@ -18,5 +20,6 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel = "task"
     conversation_id: str | None = None
     model: str | None = None
+    thinking: Thinking | None = None
     provenance: Provenance = "owner"
     max_steps: int | None = None

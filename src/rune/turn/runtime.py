@@ -1,14 +1,18 @@
 """The loop of a turn: ask the broker, ask the model, act, record; readable on one screen."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
 from rune.context.blocks import AssemblyRequest, Capsule, FrozenPrefix, ProjectFile
 from rune.context.broker import ContextBroker
-from rune.errors import ProtocolError
+from rune.context.budget import MIN_TOOL_WINDOW
+from rune.errors import ModelError, ProtocolError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
+from rune.models.text_tools.acting import acting
+from rune.models.text_tools.constrained import constrained_request, think_before
+from rune.models.text_tools.second_try import deserves_second_try
 from rune.models.transport import (
     ChatChunk,
     ChatRequest,
@@ -21,6 +25,8 @@ from rune.models.transport import (
     ToolCallReady,
 )
 from rune.records.messages import ConversationMessageRecord
+from rune.records.models import ActionProtocol
+from rune.records.tools import ToolSchema
 from rune.records.turns import StopReason
 from rune.text.storable import storable
 from rune.turn import events as shown
@@ -37,7 +43,9 @@ BREATH_SECONDS = 0.004
 
 
 class LocalToolRuntime:
-    """Runs a turn's model calls within its limits. Tools join here; until then a call for one fails."""
+    """Runs a turn's model calls within its limits. `tools` are on offer to every model whose window has room for
+    them; none is run yet, and a call for one fails.
+    """
 
     def __init__(
         self,
@@ -47,17 +55,32 @@ class LocalToolRuntime:
         clock: Clock,
         ids: IdSource,
         project: Callable[[str], tuple[ProjectFile, ...]],
+        tools: Sequence[ToolSchema] = (),
     ) -> None:
         self._broker = broker
         self._recorder = recorder
         self._clock = clock
         self._ids = ids
         self._project = project
+        self._tools = tuple(tools)
 
     async def run(self, flight: Flight, session: Session, run: ModelRun) -> StopReason:
         """Run a turn to its end; returns why it ended, raises what made it fail."""
         if isinstance(stop := decide(flight.counters), Stop):
             return stop.reason
+        capsule = await self._assemble(flight, session, run)
+        try:
+            reason = await self._ask(flight, run, capsule)
+        except ModelError as error:
+            if not self._deserves_second_try(flight, run, error):
+                raise
+            run.protocol = "constrained"
+            capsule = await self._assemble(flight, session, run)
+            reason = await self._ask(flight, run, capsule)
+        return StopReason.LENGTH if reason == "length" else StopReason.ANSWERED
+
+    async def _assemble(self, flight: Flight, session: Session, run: ModelRun) -> Capsule:
+        """Build the turn's prompt, and make durable what it changes."""
         if flight.message is None or flight.conversation is None:
             raise RuntimeError("a turn must be opened before its prompt is assembled")
         request = self._request(flight.conversation.folder, flight.message, session, run)
@@ -67,8 +90,25 @@ class LocalToolRuntime:
         if left := len(trace.archived_now):
             text = f"{left} earlier messages do not fit any more and are no longer sent to the model; they are kept"
             flight.emit(shown.Notice(turn_id=flight.turn_id, text=text))
-        reason = await self._ask(flight, run, capsule)
-        return StopReason.LENGTH if reason == "length" else StopReason.ANSWERED
+        return capsule
+
+    def _deserves_second_try(self, flight: Flight, run: ModelRun, error: ModelError) -> bool:
+        """Say whether to ask once more, constrained; that is the turn's protocol then, so it happens once."""
+        if isinstance(decide(flight.counters), Stop):
+            return False
+        return deserves_second_try(
+            error,
+            protocol=self._protocol(run),
+            tools_offered=bool(self._offered(run)),
+            shown=flight.answer is not None and bool(flight.answer.text),
+            tried=False,
+        )
+
+    def _offered(self, run: ModelRun) -> Sequence[ToolSchema]:
+        return self._tools if run.num_ctx >= MIN_TOOL_WINDOW else ()
+
+    def _protocol(self, run: ModelRun) -> ActionProtocol:
+        return run.protocol if self._offered(run) else "native"
 
     def first_prefix(self, flight: Flight, session: Session, message: ConversationMessageRecord) -> FrozenPrefix:
         """Return the prefix with which a conversation starts. Raises as the broker does."""
@@ -86,9 +126,9 @@ class LocalToolRuntime:
             archived=session.archived,
             frozen=session.frozen,
             last_messages=session.last_messages,
-            tools=(),
+            tools=self._offered(run),
             model=run.info.name,
-            dialect=run.transport.dialect,
+            dialect="constrained" if self._protocol(run) == "constrained" else run.transport.dialect,
             window=run.num_ctx,
             project=self._project(folder),
         )
@@ -103,10 +143,14 @@ class LocalToolRuntime:
             tools=capsule.tools,
             options=LoadOptions(num_ctx=run.num_ctx),
             estimated=capsule.estimated,
+            think=run.think,
         )
+        tools, protocol = self._offered(run), self._protocol(run)
+        if protocol == "constrained":
+            request = constrained_request(request, tools, think=think_before(run.info, run.think))
         started = breath = self._clock.monotonic()
         try:
-            async with aclosing(run.transport.chat(request)) as chunks:
+            async with aclosing(acting(run.transport.chat(request), tools=tools, protocol=protocol)) as chunks:
                 async for chunk in chunks:
                     if run.first_token_ms is None and isinstance(chunk, TextDelta | ThinkingDelta):
                         run.first_token_ms = self._since(started)

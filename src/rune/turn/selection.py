@@ -1,7 +1,7 @@
 """Which model answers a turn, and with which window."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from rune.config.settings import Settings
 from rune.context.budget import MIN_WINDOW
@@ -9,6 +9,7 @@ from rune.context.window import WindowBook
 from rune.errors import ModelError
 from rune.models.router import Choice, Router
 from rune.models.transport import ModelInfo
+from rune.records.models import ActionProtocol
 from rune.turn.failures import TurnFailures
 from rune.turn.flight import Flight, ModelRun
 from rune.turn.model_health import ModelHealth
@@ -16,9 +17,17 @@ from rune.turn.outcome import Outcome
 
 PATIENCE_SECONDS = 1.0
 
+# How a model asks for tools. It raises nothing: what cannot be looked up is guessed, and no turn fails for it.
+ProtocolFor = Callable[[ModelInfo], Awaitable[ActionProtocol]]
+
+
+async def _native(info: ModelInfo) -> ActionProtocol:
+    del info
+    return "native"
+
 
 class ModelSelection:
-    """Chooses through the router, and fixes the window once for each model."""
+    """Chooses through the router, and fixes the window once for each model. `protocol` says how one asks for tools."""
 
     def __init__(
         self,
@@ -27,11 +36,13 @@ class ModelSelection:
         windows: WindowBook,
         memory: Callable[[], int | None],
         failures: TurnFailures,
+        protocol: ProtocolFor = _native,
     ) -> None:
         self._router = router
         self._windows = windows
         self._memory = memory
         self._failures = failures
+        self._protocol = protocol
         self._health = ModelHealth(failures)
         self._checked: set[str] = set()
 
@@ -53,7 +64,13 @@ class ModelSelection:
             self._failures.degraded("context_discovery", failure)
         if window.problem:
             self._failures.degraded("window_file", ModelError(window.problem))
-        return ModelRun(transport=choice.transport, info=choice.info, num_ctx=window.num_ctx, notice=choice.notice)
+        return ModelRun(
+            transport=choice.transport,
+            info=choice.info,
+            num_ctx=window.num_ctx,
+            protocol=await self._protocol(choice.info),
+            notice=choice.notice,
+        )
 
     async def expect(self, *, requested: str | None, conversation_model: str, configured: str) -> ModelInfo:
         """Return what `choose` would choose now, without choosing a window for it. Raises as that does."""

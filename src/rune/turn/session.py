@@ -7,6 +7,7 @@ from rune.context.prefix import decode_prefix
 from rune.context.reconstruct import rebuild_messages
 from rune.errors import EvidenceTamperedError, InvalidRecordError, NotFoundError, RuneError, UsageError
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
+from rune.records.models import Thinking
 from rune.records.tasks import TaskStateRecord
 from rune.records.turns import StopReason, TurnRecord
 from rune.store.conversations import ConversationStateRepository
@@ -25,7 +26,8 @@ class Session:
     which holds `lock`; a second turn of the same conversation waits for it. `owed` are facts of an ended
     turn that could not be written yet; `interrupted` says that the last turn was killed in mid-answer.
 
-    `model` is changed only under `choosing`: by a turn until it is opened, or by the person at any time.
+    `model` and `thinking` are changed only under `choosing`: by a turn until it is opened, or by the person at any
+    time. `unthinking` is the model of which the person was told that it cannot think.
     `wanted` counts who holds `lock` or waits for it, `turns` the turns among them; with `leaving` the last of
     them gives the conversation back.
     """
@@ -45,6 +47,8 @@ class Session:
         self.frozen: FrozenPrefix | None = None
         self.last_messages = b""
         self.model = ""
+        self.thinking: Thinking = "auto"
+        self.unthinking = ""
         self.owed: list[Draft] = []
         self.interrupted = False
 
@@ -154,7 +158,8 @@ class Sessions:
 
     async def _load(self, session: Session) -> None:
         identity = session.conversation_id
-        session.conversation = (await self._conversations.get(identity)).record
+        stored = await self._conversations.get(identity)
+        session.conversation, session.thinking = stored.record, stored.thinking
         turns = await self._turns.turns(identity)
         session.interrupted = bool(turns) and turns[-1].stop_reason is StopReason.INTERRUPTED
         lost = {turn.id for turn in turns if unanswerable(turn)}
@@ -181,7 +186,7 @@ class Sessions:
             return None
 
     async def _last_messages(self, session: Session) -> bytes:
-        trace = await self._traces.latest(session.conversation_id)
+        trace = await self._traces.latest_turn(session.conversation_id)
         if trace is None or not trace.requests:
             return b""
         recipe = trace.requests[-1]

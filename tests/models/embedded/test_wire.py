@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rune.errors import ContextTruncatedError, EmptyOutputError, ModelError, ProtocolError, ServerError
+from rune.errors import (
+    ContextTruncatedError,
+    EmptyOutputError,
+    ModelError,
+    ProtocolError,
+    ServerError,
+    UnusableCallError,
+)
 from rune.models.embedded.wire import AnswerReader, chat_body, refusal
 from rune.models.transport import (
     ChatChunk,
@@ -141,9 +148,9 @@ def test_what_is_not_a_whole_answer_ends_in_a_typed_error(stream: bytes, error: 
         _read(stream)
 
 
-def test_arguments_that_are_no_object_are_a_protocol_error_that_names_the_tool() -> None:
+def test_arguments_that_are_no_object_are_an_unusable_call_that_names_the_tool() -> None:
     call = {"index": 0, "id": "a", "function": {"name": "read", "arguments": "[1]"}}
-    with pytest.raises(ProtocolError, match="'read'"):
+    with pytest.raises(UnusableCallError, match="'read'"):
         _read(_stream(_delta(tool_calls=[call]), _finish("tool_calls")))
 
 

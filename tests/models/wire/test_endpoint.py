@@ -34,6 +34,12 @@ from rune.models.wire.endpoint import Locality, is_loopback, locality, ollama_ba
         ("http://0.0.0.0", "http://127.0.0.1:80"),
         ("::", "http://[::1]:11434"),
         ("[::]:11434", "http://[::1]:11434"),
+        ("[::]", "http://[::1]:11434"),
+        (" 1.2.3.4 ", "http://1.2.3.4:11434"),
+        ('"1.2.3.4"', "http://1.2.3.4:11434"),
+        ("'1.2.3.4'", "http://1.2.3.4:11434"),
+        (' " 1.2.3.4 " ', "http://1.2.3.4:11434"),
+        ("http://1.2.3.4:4321", "http://1.2.3.4:4321"),
         (' "1.2.3.4" ', "http://1.2.3.4:11434"),
         ("'1.2.3.4:5'", "http://1.2.3.4:5"),
         ("'  example.com '", "http://example.com:11434"),
@@ -54,6 +60,7 @@ def test_an_address_is_read_as_ollamas_own_client_reads_it(text: str, url: str) 
 @pytest.mark.parametrize(
     "text",
     [
+        ":0", ":66000", ":-1",
         "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:x", "1.2.3.4:\uff11", "ftp://1.2.3.4", "unix:///run/o.sock",
         "http://user:word@host", "host name", "http://h?x=1", "http://h#x", "http://h/a?x=1", "http://h/a#x",
         "http://h/a b", "http://h/a\\b", "[::1", "[::1]x", "::g",

@@ -184,6 +184,20 @@ def test_a_journal_of_our_own_is_refused_with_how_to_use_it(tmp_path: Path, star
     assert "RUNE_HOME" in refused.value.hint
 
 
+@pytest.mark.parametrize("start", ["", "\ufeff", "\n \n"], ids=["at once", "marked", "behind blank lines"])
+def test_a_list_is_refused_with_the_import_that_takes_lists(tmp_path: Path, start: str) -> None:
+    path = tmp_path / "tasks.json"
+    path.write_text(f'{start} [{{"task_id": "1"}},\n{{"task_id": "2"}}]\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="is a JSON list") as refused:
+        list(events_in(path, mask))
+    assert "`rune import operator FILE`" in refused.value.hint
+
+
+def test_a_line_that_is_a_list_behind_others_is_only_left(tmp_path: Path) -> None:
+    found = read(tmp_path, a_line(1, USER, {"session_id": "s", "content": "hello"}), [1])
+    assert [type(each) for each in found[:2]] == [Arrival, LeftOut]
+
+
 def test_secrets_and_what_cannot_be_stored_are_masked_in_everything_that_is_kept(tmp_path: Path) -> None:
     text = f"\ud800\0 {SECRET}"
     found = came(

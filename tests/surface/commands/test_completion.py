@@ -13,6 +13,8 @@ from rune.surface.results import CommandResult
 from tests.surface.test_views import Down
 from tests.turn.rig import Rig, rig
 
+VERBS = ("pull", "rm", "show", "probe", "protocol")
+
 
 def call(it: Rig, conversation_id: str | None = None) -> CommandCall:
     return CommandCall(argument="", folder=str(it.folder), channel="task", conversation_id=conversation_id)
@@ -63,7 +65,9 @@ async def test_arguments_are_what_is_there(tmp_path: Path) -> None:
         one, two = await it.say("about rivers"), await it.say("about lakes")
         trace = await it.services.surface.views.trace(None)
         assert await texts(it, "/help ") == sorted(it.services.surface.commands.by_name)
-        assert await texts(it, "/model ") == ["scripted"]
+        assert await texts(it, "/model ") == ["scripted", *VERBS]
+        assert await texts(it, "/model rm ") == await texts(it, "/model rm scr") == ["rm scripted"]
+        assert await texts(it, "/model pull ") == ["scripted", *VERBS]
         assert await texts(it, "/trace ", two.conversation_id) == ["list", trace.id]
         assert await texts(it, "/resume ") == [two.conversation_id, one.conversation_id]
         assert await texts(it, "/resume ", two.conversation_id) == [one.conversation_id]
@@ -73,7 +77,7 @@ async def test_arguments_are_what_is_there(tmp_path: Path) -> None:
 
 async def test_a_server_that_is_down_offers_no_model_and_raises_nothing(tmp_path: Path) -> None:
     async with rig(tmp_path / "home", [], model=Down()) as it:
-        assert await texts(it, "/model ") == []
+        assert await texts(it, "/model ") == list(VERBS)
 
 
 async def test_a_surface_s_own_commands_are_found_completed_and_suggested(tmp_path: Path) -> None:

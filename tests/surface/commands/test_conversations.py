@@ -90,7 +90,7 @@ async def test_sessions_lists_all_folders_and_narrows_by_title_folder_and_id(tmp
         lake = await it.say("about lakes")
         listed = await run(it, "/sessions", river.conversation_id)
         assert [row["id"] for row in listed.data["conversations"]] == [lake.conversation_id, river.conversation_id]
-        assert f"* {river.conversation_id}" in listed.text
+        assert f"* …{river.conversation_id[-6:]}" in listed.text
         assert str(tmp_path / "elsewhere") in listed.text
         for text, found in (("RIVERS", river), ("elsewhere about", lake), (lake.conversation_id[-8:], lake)):
             (row,) = (await run(it, f"/sessions {text}")).data["conversations"]

@@ -64,7 +64,7 @@ def test_what_is_counted_as_narrow_is_and_joins_nothing() -> None:
 
 def test_what_is_counted_as_wide_is_and_joins_nothing() -> None:
     follows = wrapping._follows  # pyright: ignore[reportPrivateUsage]  # a table that has no other door
-    wide = wrapping._SIMPLE_WIDE  # pyright: ignore[reportPrivateUsage]  # a table that has no other door
+    wide = wrapping._simple_wide()  # pyright: ignore[reportPrivateUsage]  # a table that has no other door
     for char in map(chr, range(0x2000, 0x10000)):
         if wide.fullmatch(char) and unicodedata.category(char)[0] != "C":
             assert cell_len(char) == 2, hex(ord(char))

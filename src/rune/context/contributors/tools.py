@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from rune.context.blocks import AssemblyRequest, ContributionBlock
 from rune.context.prompt_files import prompt
+from rune.models.text_tools.constrained import instructions
 
 
 class ToolsContributor:
-    """Gives the rules for tools where there are any; mandatory."""
+    """Gives the rules for tools where there are any, in the dialect `constrained` the tools too; mandatory."""
 
     name = "tools"
 
@@ -15,10 +16,13 @@ class ToolsContributor:
         """Return one block, or none. Raises OSError when the packaged file cannot be read."""
         if not request.tools:
             return ()
+        content = prompt("tools")
+        if request.dialect == "constrained":
+            content = f"{content}\n\n{instructions(request.tools)}"
         block = ContributionBlock(
             name=self.name,
             priority=90,
-            content=prompt("tools"),
+            content=content,
             source="built in",
             evictable=False,
             placement="prefix",

@@ -48,6 +48,12 @@ _CAPABILITIES: Final[dict[str, Literal["chat", "tools", "thinking", "vision", "e
     "embedding": "embedding",
     "embeddings": "embedding",
 }
+# What a model wrote as a call and the server could not read; the last two are its engine's and one parser's words.
+_UNREADABLE_CALL: Final = re.compile(
+    r"error parsing tool call|returned invalid tool call|tool call parsing failed", re.IGNORECASE
+)
+# Servers from before there were levels of thinking know a truth value only.
+_NO_LEVEL: Final = re.compile(r"invalid think value|cannot unmarshal string .*\bthink\b", re.IGNORECASE)
 _NO_SUCH_MODEL: Final = re.compile(r"model .*not found|try pulling it", re.IGNORECASE | re.DOTALL)
 _NOT_OLLAMA: Final = "Is that an Ollama server? Check the address in OLLAMA_HOST or `model.host`."
 
@@ -106,13 +112,15 @@ def typed(said: ErrorText, *, status: int, phase: Phase, asked: Asked) -> ModelE
     return ServerError(said.text[:_TEXT_SHOWN], status=status, phase=phase, hint=_hint(said, status))
 
 
-def truncated(*, estimated: int, served: int, window: int) -> ContextTruncatedError:
-    """Build the error for a prompt that was cut in silence."""
-    return ContextTruncatedError(
-        f"the server cut the prompt without a word: about {estimated:,} tokens were sent, {served:,} were read",
-        estimated=estimated,
-        served=served,
-        window=window,
+def is_unreadable_call(error: ModelError) -> bool:
+    """Whether the server gave up because it could not read the call that the model wrote (rule 14)."""
+    return isinstance(error, ServerError) and bool(_UNREADABLE_CALL.search(error.text))
+
+
+def knows_no_level(error: ModelError) -> bool:
+    """Whether the server refused a level of thinking that it does not know, and may take plain on."""
+    return (
+        isinstance(error, ServerError) and error.status == HTTPStatus.BAD_REQUEST and bool(_NO_LEVEL.search(error.text))
     )
 
 
@@ -140,4 +148,6 @@ def _hint(said: ErrorText, status: int) -> str:
         return "The server refuses this host name: set OLLAMA_HOST to one that it accepts (OLLAMA_ORIGINS there)."
     if "resource limitations" in said.text or "out of memory" in said.text:
         return "Choose a smaller model, or a smaller window."
+    if _UNREADABLE_CALL.search(said.text):
+        return "The model wrote a tool call that its server could not read. Ask again, or choose another model."
     return ""

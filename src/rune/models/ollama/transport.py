@@ -17,10 +17,11 @@ from rune.errors import (
     ServerError,
     StreamBrokenError,
 )
-from rune.models.ollama import catalog
+from rune.models.ollama import catalog, library
+from rune.models.ollama.attempts import Attempt
 from rune.models.ollama.failures import from_status
 from rune.models.ollama.wire import AnswerDecoder, chat_body, offers_tools
-from rune.models.transport import ChatChunk, ChatRequest, Completed, LoadedModel, ModelInfo, Progress
+from rune.models.transport import ChatChunk, ChatRequest, Completed, LoadedModel, ModelInfo, Progress, PullProgress
 from rune.models.wire.endpoint import locality
 from rune.models.wire.http import CONNECT_TIMEOUT, Asked, ClientFactory, ServerHttp, make_client
 from rune.models.wire.ndjson import LineSplitter
@@ -47,7 +48,9 @@ class OllamaTransport:
     """One Ollama server. `base_url` as `endpoint.ollama_base_url` gives it; time-outs in seconds.
 
     `sleep` waits between the few tries that rule 14 allows: a connection refused or cut before any byte,
-    once; a full queue, twice. Nothing is tried again once a byte of the answer has come.
+    once; a full queue, twice. Nothing is sent again as it was once a byte of the answer has come. A call that the
+    server could not read is asked for again, at most twice and calmer, and a level of thinking that it does not know
+    once as plain thinking; both only while nothing of the answer was given.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class OllamaTransport:
         # When the list was asked for last, and it; what `/api/show` said by digest, which names exact weights.
         self._listed: tuple[float, list[ModelInfo]] = (-math.inf, [])
         self._shown: dict[str, dict[str, Any]] = {}
+        self._without_levels: set[str] = set()
 
     @property
     def provider(self) -> str:
@@ -129,6 +133,19 @@ class OllamaTransport:
             raise
         return catalog.read_vectors(answer, expected=len(texts))
 
+    async def pull(self, model: str) -> AsyncGenerator[PullProgress]:
+        """Fetch a model (see `ModelLibrary.pull`); StreamBrokenError unless the server said `success`."""
+        async with aclosing(library.pull(self._http, model, silence=self._first_byte_timeout)) as steps:
+            async for progress in steps:
+                if progress.status == library.SUCCESS:
+                    self._forget()
+                yield progress
+
+    async def remove(self, model: str) -> None:
+        """Remove a model from the server's disk. Raises ModelNotFoundError, ModelUnavailableError."""
+        await library.remove(self._http, model)
+        self._forget()
+
     async def close(self) -> None:
         """Close the connections; may be called twice, and a later call opens new ones."""
         await self._http.close()
@@ -137,6 +154,27 @@ class OllamaTransport:
         """Stream one answer (see `ChatTransport.chat`). Closing the iterator closes the connection at once,
         which is the only way to call Ollama off (rule 13).
         """
+        attempt = Attempt(request=request)
+        if request.model in self._without_levels and attempt.has_level:
+            attempt = attempt.without_level()
+        while True:
+            given = False
+            try:
+                async with aclosing(self._attempt(attempt.request)) as chunks:
+                    async for chunk in chunks:
+                        given = given or not isinstance(chunk, Progress)
+                        yield chunk
+            except ModelError as error:
+                changed = None if given else attempt.after(error)
+                if changed is None:
+                    raise
+                if attempt.has_level and not changed.has_level:
+                    self._without_levels.add(request.model)
+                attempt = changed
+            else:
+                return
+
+    async def _attempt(self, request: ChatRequest) -> AsyncGenerator[ChatChunk]:
         opening = asyncio.create_task(self._open(chat_body(request), request))
         looking = asyncio.create_task(self._phase(request.model))
         try:
@@ -213,6 +251,10 @@ class OllamaTransport:
         # While a call is being written the server keeps it back until it is whole: no token is seen for as
         # long as that takes, so the patience is the one for a model that reads.
         return max(self._first_byte_timeout, self._token_timeout) if offers_tools(request) else self._token_timeout
+
+    def _forget(self) -> None:
+        """Ask for the list again: it has changed."""
+        self._listed = (-math.inf, [])
 
     async def _drain(self, parts: AsyncIterator[bytes]) -> None:
         deadline = asyncio.get_running_loop().time() + _DRAIN

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from rune.errors import EmptyOutputError, ModelError, ProtocolError, ServerError, StreamBrokenError
-from rune.models.ollama.failures import truncated, typed, unwrap
+from rune.errors import EmptyOutputError, ModelError, ProtocolError, StreamBrokenError, UnusableCallError
+from rune.models.ollama.failures import ErrorText, typed, unwrap
 from rune.models.transport import (
     ChatChunk,
     ChatRequest,
@@ -16,9 +16,10 @@ from rune.models.transport import (
     ThinkingDelta,
     ToolCallReady,
 )
+from rune.models.truncation import truncated, was_cut
 from rune.models.wire.http import Asked
 from rune.models.wire.ndjson import as_list, as_object, decode_object, excerpt
-from rune.models.wire.stray_tag import StrayCloserFilter
+from rune.models.wire.stray_tag import LeakedThinkingFilter
 from rune.records.tools import ToolCall
 from rune.records.usage import Usage
 
@@ -27,21 +28,22 @@ NO_TOOLS: Final = b"[]"
 _KNOWN_KEYS: Final = frozenset({"message", "response", "status", "done"})
 _THINK: Final = {"off": False, "on": True}
 _LARGEST_COUNT: Final = 2**53
-# Tokens at a prompt's head that survive the server's cut: num_keep, and one more with a begin mark.
-_KEPT_AT_HEAD: Final = (4, 5)
-_SLACK: Final = 2
+_NAME_SHOWN: Final = 80
 
 
 def chat_body(request: ChatRequest) -> bytes:
     """Return the body for `/api/chat`; `messages` and `tools` stand in it byte for byte.
 
-    Raises ProtocolError for an empty messages array, which means "load the model" (rule 12).
+    The temperature is no load option, so another one reloads nothing. Raises ProtocolError for an empty messages
+    array, which means "load the model" (rule 12).
     """
     if request.messages.strip() in {b"", b"[]"}:
         raise ProtocolError("a chat needs at least one message")
-    options = {"num_ctx": request.options.num_ctx}
+    options: dict[str, float] = {"num_ctx": request.options.num_ctx}
     if request.max_tokens is not None:
         options["num_predict"] = request.max_tokens
+    if request.temperature is not None:
+        options["temperature"] = request.temperature
     encode = msgspec.json.encode
     parts = [b'{"model":', encode(request.model), b',"messages":', request.messages]
     if offers_tools(request):
@@ -71,7 +73,7 @@ class AnswerDecoder:
         self._asked = Asked(model=request.model, estimated=request.estimated, window=request.options.num_ctx)
         self._estimated = request.estimated
         self._window = request.options.num_ctx
-        self._text = StrayCloserFilter()
+        self._text = LeakedThinkingFilter()
         self._call_ids: set[str] = set()
         self._calls = 0
         self._anything = False
@@ -80,7 +82,8 @@ class AnswerDecoder:
     def read(self, line: bytes, number: int) -> Iterator[ChatChunk]:
         """Give the chunks of one line; `number` is its own, 1-based. A blank line says nothing.
 
-        Raises ModelError: an error line, a line that is not the protocol, an end that is not a good one.
+        Raises ModelError: an error line, a line that is not the protocol, a call that cannot be used, an end that is
+        not a good one.
         """
         if not line.strip():
             return
@@ -114,9 +117,11 @@ class AnswerDecoder:
 
     def held(self) -> Iterator[ChatChunk]:
         """Give the text that was kept back because it might have been the beginning of a tag."""
-        if text := self._text.flush():
-            self._anything = True
-            yield TextDelta(text)
+        yield from self._came(self._text.flush())
+
+    def _came(self, pieces: list[TextDelta | ThinkingDelta]) -> Iterator[ChatChunk]:
+        self._anything = self._anything or bool(pieces)
+        yield from pieces
 
     def _not_an_answer(self, rest: bytes) -> ModelError:
         if not self._anything and rest.lstrip()[:1] not in {b"{", b""}:
@@ -131,7 +136,8 @@ class AnswerDecoder:
         for key, text in value.items():
             if "error" in key.lower():
                 said = unwrap(text)
-                return ServerError(f"{key}: {said.text}", status=0, phase="token")
+                said = ErrorText(text=f"{key}: {said.text}", details=said.details)
+                return typed(said, status=0, phase="token", asked=self._asked)
         return ProtocolError(f"a line of an unknown kind: {', '.join(value)[:80] or 'empty object'}", line=number)
 
     def _message(self, value: dict[str, Any], number: int) -> Iterator[ChatChunk]:
@@ -144,9 +150,7 @@ class AnswerDecoder:
             yield from self.held()
             self._anything = True
             yield ThinkingDelta(thinking)
-        if text := self._text.feed(_text(fields, "content", number)):
-            self._anything = True
-            yield TextDelta(text)
+        yield from self._came(self._text.feed(_text(fields, "content", number)))
         if fields.get("tool_calls") is None:
             return
         calls = as_list(fields["tool_calls"])
@@ -154,17 +158,17 @@ class AnswerDecoder:
             raise ProtocolError("`tool_calls` is not a list", line=number)
         for item in calls:
             yield from self.held()
-            call = self._call(item, number)
+            call = self._call(item)
             self._anything = True
             yield ToolCallReady(call)
 
-    def _call(self, item: object, number: int) -> ToolCall:
+    def _call(self, item: object) -> ToolCall:
         fields = as_object(item) or {}
         function = as_object(fields.get("function")) or {}
         name = function.get("name")
         if not isinstance(name, str) or not name:
-            raise ProtocolError("a tool call without a name", line=number)
-        arguments = _arguments(function.get("arguments"), name, number)
+            raise UnusableCallError("", "it names no tool")
+        arguments = _arguments(function.get("arguments"), name)
         self._calls += 1
         given = fields.get("id")
         call_id = given if isinstance(given, str) and given and given not in self._call_ids else self._new_call_id()
@@ -191,20 +195,6 @@ class AnswerDecoder:
         return Completed(reason=reason, usage=usage)
 
 
-def was_cut(estimated: int, served: int, window: int) -> bool:
-    """Say whether `served` prompt tokens betray that the server cut the prompt in silence (rule 8).
-
-    A low count alone proves nothing: some versions leave cached tokens out (rule 6) and the estimator
-    counts high by design. Two things do: a count where the cut leaves a prompt (about half the window)
-    while the estimate is a quarter higher; and an estimate so far over the window that it cannot have
-    fitted.
-    """
-    if estimated * 4 <= served * 5:
-        return False
-    left = (window - (window - keep) // 2 for keep in _KEPT_AT_HEAD)
-    return any(abs(served - size) <= _SLACK for size in left) or estimated * 3 > window * 4
-
-
 def _text(fields: dict[str, Any], key: str, number: int) -> str:
     value = fields.get(key)
     if value is None:
@@ -214,12 +204,17 @@ def _text(fields: dict[str, Any], key: str, number: int) -> str:
     return value
 
 
-def _arguments(value: object, name: str, number: int) -> dict[str, Any]:
+def _arguments(value: object, name: str) -> dict[str, Any]:
     if isinstance(value, str):
-        value = decode_object(value.encode(), number=number) if value.strip() else {}
+        try:
+            value = decode_object(value.encode()) if value.strip() else {}
+        except ProtocolError as error:
+            raise UnusableCallError(
+                name[:_NAME_SHOWN], f"its arguments are not a JSON object: {error.reason}"
+            ) from error
     arguments = {} if value is None else as_object(value)
     if arguments is None:
-        raise ProtocolError(f"the arguments of {name!r} are not an object", line=number)
+        raise UnusableCallError(name[:_NAME_SHOWN], "its arguments are not a JSON object")
     return arguments
 
 

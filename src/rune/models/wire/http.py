@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from rune.errors import ModelError, ModelTimeoutError, ModelUnavailableError, Phase, StreamBrokenError
+from rune.errors import BusyError, ModelError, ModelTimeoutError, ModelUnavailableError, Phase, StreamBrokenError
 from rune.models.wire.endpoint import locality
 from rune.models.wire.failures import from_httpx
 from rune.models.wire.ndjson import decode_object
@@ -24,6 +24,7 @@ _OK: Final = 200
 _ANSWER_CAP: Final = 64 * 1024 * 1024
 _ERROR_CAP: Final = 64 * 1024
 _ERROR_TIMEOUT: Final = 5.0
+_LONGEST_WAIT: Final = 10  # digits
 
 ClientFactory = Callable[[str], "httpx.AsyncClient"]
 
@@ -92,13 +93,19 @@ class ServerHttp:
         """
         deadline = asyncio.get_running_loop().time() + within
         asked = Asked(model=model)
-        try:
-            response = await self.open(method, path, body, asked=asked, deadline=deadline, connect=connect)
-        except StreamBrokenError:
-            response = await self.open(method, path, body, asked=asked, deadline=deadline, connect=connect)
+        response = await self.open_anew(method, path, body, asked=asked, deadline=deadline, connect=connect)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(response.aclose)
             return decode_object(await self._body(response, deadline, cap=_ANSWER_CAP))
+
+    async def open_anew(
+        self, method: str, path: str, body: bytes | None, *, asked: Asked, deadline: float, connect: float
+    ) -> "httpx.Response":
+        """Send a request that may be sent twice: as `open`, and once more where a kept connection went stale."""
+        try:
+            return await self.open(method, path, body, asked=asked, deadline=deadline, connect=connect)
+        except StreamBrokenError:
+            return await self.open(method, path, body, asked=asked, deadline=deadline, connect=connect)
 
     async def open(
         self, method: str, path: str, body: bytes | None, *, asked: Asked, deadline: float, connect: float
@@ -124,9 +131,11 @@ class ServerHttp:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(response.aclose)
             said = await self._error_body(response)
-            raise self._refusal(
-                response.status_code, said, asked=asked, location=response.headers.get("location", "")[:200]
-            )
+            location = response.headers.get("location", "")[:200]
+            error = self._refusal(response.status_code, said, asked=asked, location=location)
+            if isinstance(error, BusyError):
+                error.retry_after = _seconds(response.headers.get("retry-after", ""))
+            raise error
 
     async def read(self, parts: AsyncIterator[bytes], deadline: float, phase: Phase) -> bytes | None:
         """Return the next bytes of a body, None at its end. Raises ModelError."""
@@ -195,6 +204,11 @@ class ServerHttp:
 
     def _typed(self, error: Exception, phase: Phase) -> ModelError:
         return from_httpx(error, phase=phase, address=self.url)
+
+
+def _seconds(text: str) -> float | None:
+    """Return a `Retry-After` in seconds; None for none, and for a date, which no model server sends."""
+    return float(text) if text.isascii() and text.isdigit() and len(text) < _LONGEST_WAIT else None
 
 
 def _foreign() -> tuple[type[Exception], ...]:

@@ -64,20 +64,13 @@ class _Wanted:
     def __init__(self, text: str) -> None:
         self.text = text
         whole = text.strip().lower()
-        self._kinds = next(((kind,) for kind in _KINDS if whole.startswith(f"{kind}_")), _KINDS)
-        self._part = whole.removeprefix(f"{self._kinds[0]}_") if len(self._kinds) == 1 else whole
-        if not (self._part.isalnum() and self._part.isascii()):
+        self.kinds = next(((kind,) for kind in _KINDS if whole.startswith(f"{kind}_")), _KINDS)
+        self.part = whole.removeprefix(f"{self.kinds[0]}_") if len(self.kinds) == 1 else whole
+        if not (self.part.isalnum() and self.part.isascii()):
             raise NotFoundError(f"nothing has the id {text!r}", hint=_HINT)
-        if len(self._part) < _LEAST:
+        if len(self.part) < _LEAST:
             raise NotFoundError(f"{text!r} is too short to erase what it names", hint="Give more of the id.")
         self.found: dict[str, None] = {}
-
-    def look_at(self, identity: str) -> bool:
-        kind, _, rest = identity.partition("_")
-        fits = kind in self._kinds and (rest.startswith(self._part) or rest.endswith(self._part))
-        if fits:
-            self.found[identity] = None
-        return fits
 
     def only(self) -> str:
         """Return the one id that it is. Raises NotFoundError."""
@@ -92,11 +85,34 @@ class _Wanted:
         return names[0]
 
 
+class _Index:
+    """All texts that were given, looked up by the beginnings and ends of an id: thousands cost no more than a few."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.wanted = [_Wanted(text) for text in texts]
+        self._parts: dict[str, dict[int, dict[str, list[_Wanted]]]] = {}
+        for each in self.wanted:
+            for kind in each.kinds:
+                of_length = self._parts.setdefault(kind, {}).setdefault(len(each.part), {})
+                of_length.setdefault(each.part, []).append(each)
+
+    def look_at(self, identity: str) -> bool:
+        """Note an id with each text that it begins or ends with; returns whether there is one."""
+        kind, _, rest = identity.partition("_")
+        fits = False
+        for length, parts in self._parts.get(kind, {}).items():
+            for part in (rest[:length], rest[-length:]):
+                for each in parts.get(part, ()):
+                    each.found[identity] = None
+                    fits = True
+        return fits
+
+
 class _Book:
     """What one pass over the journal notes of what is wanted."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self.wanted = [_Wanted(text) for text in texts]
+        self.index = _Index(texts)
         self.messages: dict[str, Said] = {}
         self.types: dict[str, str] = {}
         self.erasing: dict[str, str] = {}
@@ -105,18 +121,18 @@ class _Book:
         self.lost: set[str] = set()
 
     def add(self, envelope: EventEnvelope, decode: Decode) -> None:
-        if self._fits(envelope.event_id):
+        if self.index.look_at(envelope.event_id):
             self.types[envelope.event_id] = envelope.event_type
             if is_needed(envelope.event_type) and isinstance(decode(envelope), LostBody):
                 self.lost.add(envelope.event_id)  # nothing rests on it any more
         if envelope.partition_key.startswith("cnv_"):
-            self._fits(envelope.partition_key)
+            self.index.look_at(envelope.partition_key)
         if envelope.event_type == "body.erased" or envelope.event_type in (*MESSAGES, "conversation.forked"):
             self._add_body(envelope, decode(envelope))
 
     def _add_body(self, envelope: EventEnvelope, body: Record) -> None:
         match body:
-            case ConversationMessageRecord() if self._fits(body.id):
+            case ConversationMessageRecord() if self.index.look_at(body.id):
                 self.messages[body.id] = Said(envelope.event_id, envelope.partition_key, body.content)
             case ConversationRecord() if body.forked_from is not None:
                 self.forks[body.id] = body.forked_from
@@ -125,14 +141,10 @@ class _Book:
                 self.gone |= set(body.gone)
                 # The reason names what was asked for: an erased message has no other place that tells its id.
                 for word in body.reason.split():
-                    if is_id(word, "msg") and self._fits(word):
+                    if is_id(word, "msg") and self.index.look_at(word):
                         self.messages.setdefault(word, Said(once(word), "", None))
             case _:
                 pass
-
-    def _fits(self, identity: str) -> bool:
-        fits = [each.look_at(identity) for each in self.wanted]  # each notes it
-        return any(fits)
 
 
 def resolve(events: Iterable[Located], decode: Decode, texts: Sequence[str]) -> Aim:
@@ -145,7 +157,7 @@ def resolve(events: Iterable[Located], decode: Decode, texts: Sequence[str]) -> 
     book = _Book(texts)
     for _, envelope in events:
         book.add(envelope, decode)
-    named = tuple(dict.fromkeys(each.only() for each in book.wanted))
+    named = tuple(dict.fromkeys(each.only() for each in book.index.wanted))
     single = frozenset(name for name in named if name.startswith("evt_"))
     for event_id in sorted(single):
         if is_needed(book.types[event_id]) and event_id not in book.lost:

@@ -25,6 +25,7 @@ _QUOTING = frozenset(
     {
         "turn.failed",
         "inference.traced",
+        "model.traced",
         "capability.failed",
         "background.failed",
         "storage.degraded",

@@ -29,18 +29,23 @@ _HOW_TO_USE_IT = (
     "To read it, put it into a folder of its own as journal/w000-000001.jsonl (its evidence folder beside journal) "
     "and set RUNE_HOME to that folder."
 )
+_FOR_A_LIST = "A list of tasks comes in with `rune import operator FILE`."
 
 
 def events_in(path: Path, mask: Mask) -> Iterator[Arrival | LeftOut]:
     """Iterate over what an older journal holds, in bounded memory.
 
-    Raises UsageError for a file that cannot be read, and for one that is a journal of this form already.
+    Raises UsageError for a file that cannot be read, for one that is a journal of this form already, and for one that
+    is a list.
     """
-    reader = _Reader(mask)
+    reader, begun = _Reader(mask), False
     with opened(path) as descriptor:
         for line in lines(chunks(descriptor, path)):
             if not line.too_long and not line.data.strip():
                 continue
+            if not begun and line.data.lstrip().startswith(b"["):
+                raise UsageError(f"{str(path)!r} is a JSON list, and not an event on each line", hint=_FOR_A_LIST)
+            begun = True
             where = f"line {line.number:,}"
             try:
                 yield from reader.line(line, where, path)

@@ -1,5 +1,7 @@
 """A views file as it lies there, looked at without changing it or making one."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +51,27 @@ def inspect_views(path: Path) -> ViewsState:
     return ViewsState(
         there=True, sqlite=sqlite, fts5=fts5, problem=problem, cursor=cursor, bytes=size, log_unread=log_unread
     )
+
+
+@contextmanager
+def reading(path: Path) -> Generator[apsw.Connection]:
+    """Open a views file for one look at it as it is at one moment, without making or changing a file.
+
+    Raises apsw.Error, also where it has a log that cannot be read here, and where it got one meanwhile: what was read
+    may then be of two moments.
+    """
+    shared = _with_its_log(path)
+    if shared is None and _log(path).exists():
+        raise apsw.CantOpenError("its log cannot be read here")
+    connection = shared or _alone(path)
+    try:
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        connection.execute("BEGIN")
+        yield connection
+    finally:
+        connection.close()
+    if shared is None and _log(path).exists():
+        raise apsw.BusyError("somebody began to write to it")
 
 
 def _has_fts5() -> bool:

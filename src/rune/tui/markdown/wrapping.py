@@ -8,7 +8,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -26,10 +26,8 @@ _NARROW = re.compile(
     "[ -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0377\u037a-\u037f\u0384-\u0482\u048a-\u052f\u1e00-\u1f15"
     "\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u21ff\u2200-\u22ff\u2500-\u25fc\u2713\u2714\u2717\u2718]*"
 )
-# Two cells each, and likewise.
-_SIMPLE_WIDE = re.compile(
-    "[\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]*"
-)
+# Two cells each, and likewise. Compiling it takes a millisecond, and few texts need it.
+_SIMPLE_WIDE = "[\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]*"
 _JOINERS = "\u200c\u200d"
 _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 # Letters by category that Unicode counts to the one before: the Thai and Lao sara am.
@@ -207,13 +205,18 @@ def _may_end(text: str, clusters: Clusters, first: int, position: int) -> bool:
     return text[clusters.starts[position]] not in _CLOSING and text[clusters.starts[position - 1]] not in _OPENING
 
 
+@cache
+def _simple_wide() -> re.Pattern[str]:
+    return re.compile(_SIMPLE_WIDE)
+
+
 def _clustered(text: str) -> Clusters:
     starts: list[int] = []
     widths: list[int] = []
     position, size = 0, len(text)
     while position < size:
         # What is all alike needs no look at each character, except that a mark may follow the last one.
-        for run, width in ((_NARROW, 1), (_SIMPLE_WIDE, _WIDE)):
+        for run, width in ((_NARROW, 1), (_simple_wide(), _WIDE)):
             found = run.match(text, position)
             if found is not None and found.end() > position + 1:
                 alike = found.end() - 1

@@ -17,18 +17,16 @@ from rune.surface.commands.completion import Candidates
 from rune.tui.app_start import CHANNELS
 from rune.tui.bridge import TalkChanged, TurnEnded
 from rune.tui.greeting import greeted
-from rune.tui.screens.chat_bars import ChatBars, Seen
+from rune.tui.screens.chat_bars import ChatBars, Seen, above_the_prompt
 from rune.tui.screens.chat_keys import CHAT_KEYS
 from rune.tui.transcript_state import Transcript, newest_answer
 from rune.tui.widgets.completion import CompletionPopup
 from rune.tui.widgets.footer import Footer
 from rune.tui.widgets.header import Header
-from rune.tui.widgets.held_bar import HeldBar
 from rune.tui.widgets.notice_bar import NoticeBar
 from rune.tui.widgets.prompt import Prompt
 from rune.tui.widgets.transcript import TranscriptView
 from rune.tui.widgets.trust_bar import TrustBar
-from rune.tui.widgets.waiting import WaitingMessages
 
 if TYPE_CHECKING:  # what these need is imported when they are wanted: the first picture comes before
     from rune.tui.desk import Desk
@@ -67,10 +65,7 @@ class ChatScreen(Screen[None]):
         yield Header()
         # The other channel's is mounted when it is first looked at.
         yield self._views[self.channel]
-        yield TrustBar()
-        yield HeldBar()
-        yield NoticeBar()
-        yield WaitingMessages()
+        yield from above_the_prompt()
         yield Prompt()
         yield Footer()
         yield CompletionPopup(self._candidates)
@@ -198,8 +193,8 @@ class ChatScreen(Screen[None]):
         if (text := self.desk.outbox.take_back()) is not None:
             typed = self._prompt.whole_text
             self._prompt.set_text(f"{text}\n{typed}" if typed else text)
-        elif not self.desk.talk.read_on():
-            self.desk.outbox.cancel()
+        elif not self.desk.talk.read_on() and not self.desk.outbox.cancel():
+            self.desk.errands.stop()
 
     @on(Prompt.InterruptAsked)
     def _interrupt(self, event: Prompt.InterruptAsked) -> None:
@@ -287,6 +282,8 @@ class ChatScreen(Screen[None]):
             return self.desk is not None and bool(self.desk.offered)
         if action == "fork":
             return self.desk is not None and self.desk.talk.held_elsewhere
+        if action == "stop_errand":
+            return self.desk is not None and self.desk.errands.running is not None
         return super().check_action(action, parameters)
 
     def action_take_offered(self) -> None:
@@ -307,6 +304,11 @@ class ChatScreen(Screen[None]):
         if self.desk is not None:
             self.run_worker(self._led(self.desk, self.desk.fork_held()), name="command")
 
+    def action_stop_errand(self) -> None:
+        """Stop the fetching or measuring of a model."""
+        if self.desk is not None:
+            self.desk.errands.stop()
+
     def action_dialog(self, name: str) -> None:
         """Show the help, choose a model, or look at the files that would instruct, and decide."""
         dialogs = {"help": self._help, "models": self._pick_model, "trust": self._decide_trust}
@@ -315,10 +317,8 @@ class ChatScreen(Screen[None]):
     async def _pick_model(self) -> None:
         from rune.tui.screens import dialogs
 
-        if (desk := self.desk) is None or (name := await dialogs.pick_model(self._rune, desk)) is None:
-            return
-        if await desk.command(f"/model {name}", quiet=True) is not None:
-            self._bars.say(f"{name} answers from now on")
+        if self.desk is not None and (said := await dialogs.pick_model(self._rune, self.desk, self._clock)):
+            self._bars.say(said)
         self._bars.show()
 
     def action_thinking(self) -> None:

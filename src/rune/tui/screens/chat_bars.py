@@ -4,18 +4,21 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.timer import Timer
 
 from rune.records.messages import Channel
 from rune.tui.footer_state import FooterState
 from rune.tui.glance import header_state, model_name
+from rune.tui.widgets.errand_bar import ErrandBar
 from rune.tui.widgets.footer import Footer
 from rune.tui.widgets.header import Header
 from rune.tui.widgets.held_bar import HeldBar
 from rune.tui.widgets.notice_bar import NoticeBar
 from rune.tui.widgets.prompt import Prompt
 from rune.tui.widgets.transcript import TranscriptView
+from rune.tui.widgets.trust_bar import TrustBar
 from rune.tui.widgets.waiting import WaitingMessages
 from rune.version import __version__
 
@@ -36,6 +39,15 @@ class Seen(NamedTuple):
     view: TranscriptView
     early: Sequence[str]
     unread: Collection[Channel]
+
+
+def above_the_prompt() -> ComposeResult:
+    """Give what stands between the transcript and the prompt; what has nothing to say takes no room."""
+    yield TrustBar()
+    yield HeldBar()
+    yield NoticeBar()
+    yield ErrandBar()
+    yield WaitingMessages()
 
 
 class ChatBars:
@@ -99,8 +111,17 @@ class ChatBars:
         self.show_notice()
         self.show_held()
         self.show_header()
+        self.show_errand()
         self.show_waiting()
         self.show_footer()
+
+    def show_errand(self) -> None:
+        """Show how far a model is that is fetched or measured, and the key that stops it now."""
+        desk = self._look().desk
+        if desk is not None:
+            line = desk.errands.line if desk.errands.running is not None else None
+            free = not (desk.talk.busy or desk.outbox.waiting)
+            self._screen.query_one(ErrandBar).show(line, "esc" if free else "f8")
 
     def show_header(self) -> None:
         """Show the header as things are now."""
@@ -134,7 +155,8 @@ class ChatBars:
         """Show the footer as things are now."""
         seen = self._look()
         talk = seen.desk.talk if seen.desk is not None else None
-        self._keep_time(running=talk is not None and talk.busy)
+        errand = seen.desk is not None and seen.desk.errands.running is not None
+        self._keep_time(running=errand or (talk is not None and talk.busy))
         state = FooterState(
             pace=talk.transcript.pace if talk is not None else None,
             now=asyncio.get_running_loop().time(),
@@ -154,8 +176,8 @@ class ChatBars:
         pace = talk.transcript.pace if talk is not None else None
         told = (
             pace and (pace.turn_id, pace.phase),
-            talk and (talk.model, talk.holder, talk.offers_fork, talk.title),
-            desk and (desk.outbox.waiting, desk.notice),
+            talk and (talk.model, talk.thinking, talk.holder, talk.offers_fork, talk.title),
+            desk and (desk.outbox.waiting, desk.notice, desk.errands.running),
         )
         if told != self._told:
             self._told = told
@@ -163,10 +185,14 @@ class ChatBars:
 
     def _keep_time(self, *, running: bool) -> None:
         if running and self._tick is None:
-            self._tick = self._screen.set_interval(TICK_SECONDS, self.show_footer)
+            self._tick = self._screen.set_interval(TICK_SECONDS, self._ticked)
         elif not running and self._tick is not None:
             self._tick.stop()
             self._tick = None
+
+    def _ticked(self) -> None:
+        self.show_footer()
+        self.show_errand()
 
     def _forget(self) -> None:
         self._hint, self._hint_timer = "", None

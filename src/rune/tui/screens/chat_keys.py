@@ -14,6 +14,7 @@ CHAT_KEYS: Final = (
     Binding("f1", "dialog('help')", "Help", priority=True),
     Binding("f2", "dialog('trust')", "Trust", priority=True),
     Binding("f6", "fork", "Fork", priority=True),
+    Binding("f8", "stop_errand", "Stop", priority=True, show=False),
     Binding("ctrl+1,f3", "channel('task')", "Task", priority=True),
     Binding("ctrl+2,f4", "channel('chat')", "Chat", priority=True),
     Binding("pageup", "page(-1)", "Page up", priority=True),

@@ -1,10 +1,12 @@
 """What the chat screen opens over itself, and what came of it. Imported when the first of them is wanted."""
 
+from functools import partial
 from typing import NamedTuple
 
 from textual.app import App
 
 from rune.host.clock import Clock
+from rune.surface.model_text import details_text
 from rune.surface.prompt_history import Sent
 from rune.tui.desk import Desk
 from rune.tui.glance import model_name
@@ -18,9 +20,22 @@ from rune.tui.screens.model_picker import ModelPicker
 AnyApp = App[None]
 
 
-async def pick_model(app: AnyApp, desk: Desk) -> str | None:
-    """Return the model that was chosen."""
-    return await app.push_screen_wait(ModelPicker(desk.listing.models, current=model_name(desk)))
+async def pick_model(app: AnyApp, desk: Desk, clock: Clock) -> str:
+    """Have a model chosen or fetched, and return what is to be said of that, "" for nothing."""
+    picker = ModelPicker(
+        desk.listing.models,
+        current=model_name(desk),
+        details=partial(_details, desk, clock),
+        remove=desk.listing.remove_model,
+    )
+    chosen = await app.push_screen_wait(picker)
+    if chosen is None or (result := await desk.command(f"/model {chosen}", quiet=True)) is None:
+        return ""
+    return f"{chosen} answers from now on" if result.runs is None else ""
+
+
+async def _details(desk: Desk, clock: Clock, name: str) -> str:
+    return details_text(await desk.surface.models.show(name), clock.now_ms())
 
 
 class Picked(NamedTuple):

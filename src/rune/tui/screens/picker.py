@@ -31,7 +31,8 @@ from rune.tui.widgets.line_rows import LineRows
 _LONGEST: Final = 200
 _FIXED_ROWS: Final = 2  # title and filter
 _MOST_ROWS: Final = 40
-_KEYS: Final = (("enter", " chooses"), ("esc", " leaves"))
+KEYS: Final = (("enter", " chooses"), ("esc", " leaves"))
+Keys = Sequence[tuple[str, str]]  # each a key and what it does; the first of them go first where it is narrow
 
 
 class PickerRow(NamedTuple):
@@ -165,23 +166,24 @@ class PickerLine(LineRows):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("strong", "key", "bad")
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, keys: Keys = KEYS) -> None:
         super().__init__()
         self._title = SafeText(f" {title} ")
+        self._keys = keys
 
     def draw(self, width: int) -> Sequence[Line]:
         """Return the one row."""
         title = Span(self._title, "strong")
-        fitting = narrowed(
-            {"title": ((title,),), "keys": (_help(_KEYS), _help(_KEYS[1:]), ())}, ("keys", "keys"), width
-        )
+        forms = [_help(self._keys[gone:]) for gone in range(len(self._keys))]
+        parts = {"title": ((title,),), "keys": (*forms, ())}
+        fitting = narrowed(parts, ["keys"] * len(forms), width)
         return (spread([title], fitting["keys"], width),)
 
 
 class PickerNotes(LineRows):
     """What is to be said of the rows: that they come, that there are none, what went wrong."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("strong", "key", "bad")
+    COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("strong", "key", "bad", "warning")
 
     _texts: Sequence[tuple[str, str]] = ()
 
@@ -220,11 +222,13 @@ class Picker(ModalScreen[str | None]):
         current: str = "",
         query: str = "",
         asks: str = "type to narrow",
+        keys: Keys = KEYS,
     ) -> None:
         super().__init__()
         self._query = safe_text(query[:_LONGEST], newlines=False, tabs=False)
         self._asks = asks
         self._title = title
+        self._keys = keys
         self._load = load
         self._empty = empty
         self._current = current
@@ -234,7 +238,7 @@ class Picker(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """Put the filter above the rows, and what is to be said below them."""
         with Vertical(id="picker"):
-            yield PickerLine(self._title)
+            yield PickerLine(self._title, self._keys)
             yield FilterInput(self._query, placeholder=self._asks, compact=True, select_on_focus=False)
             yield PickerRows()
             yield PickerNotes()
@@ -276,9 +280,14 @@ class Picker(ModalScreen[str | None]):
     def _show(self, keep: str = "") -> None:
         rows = self._found.rows if self._found is not None else ()
         query = self._typed()
-        shown = [rows[position] for position in ranked(query, [row.find for row in rows])]
-        self._put(shown, keep=keep)
-        self._say(query, any_shown=bool(shown))
+        matching = [rows[position] for position in ranked(query, [row.find for row in rows])]
+        self._put([*matching, *self._besides(query)], keep=keep)
+        self._say(query, any_shown=bool(matching))
+
+    def _besides(self, query: str) -> Sequence[PickerRow]:
+        """Return what can be chosen below the rows that match, because of what was typed."""
+        del query
+        return ()
 
     def _put(self, rows: Sequence[PickerRow], keep: str) -> None:
         """Show these rows; where there are none, what is said of that stands directly below the filter."""

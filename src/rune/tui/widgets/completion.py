@@ -10,6 +10,7 @@ from textual.geometry import Offset, Size
 from textual.timer import Timer
 
 from rune.errors import RuneError
+from rune.records.ids import is_id
 from rune.surface.commands.completion import Candidates, Completion
 from rune.text.safe_text import SafeText
 from rune.tui.fit import foreign, spread
@@ -29,14 +30,16 @@ DEBOUNCE_SECONDS: Final = 0.03
 # So many candidates are narrowed at once, which takes a millisecond; more of them slice by slice, between keys.
 SLICE: Final = 500
 _NAME_SHARE: Final = 0.6
+_ENOUGH_OF_AN_ID: Final = 4  # less ends several by chance
 
 
 class CompletionPopup(LineRows):
     """Asks `source` for what could follow the command up to the cursor, and shows what of it was begun to be typed.
 
     It looks for its prompt on its own screen. Up and Down choose, Tab takes, and goes on to what a command may be
-    followed by. Enter takes what was begun to be typed or gone to, unless it stands there already, else it sends:
-    no argument comes into a command that was finished without one. Esc closes it until another word is begun.
+    followed by. Enter takes what was begun to be typed or gone to, unless it stands there already (of an id its end
+    will do), else it sends: no argument comes into a command that was finished without one. Esc closes it until another
+    word is begun.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("command", "chosen")
@@ -170,7 +173,7 @@ class CompletionPopup(LineRows):
         word = self._word(line)
         if self._moved:
             return option.text != word
-        return bool(word) and all(option.text != word for option in self._options)
+        return bool(word) and not any(_is_named(option.text, word) for option in self._options)
 
     def _takes_enter(self) -> bool:
         option = self.chosen
@@ -272,6 +275,11 @@ class CompletionPopup(LineRows):
         if self.display and self.absolute_offset != where:
             self.absolute_offset = where
             self.refresh(layout=True)
+
+
+def _is_named(text: str, word: str) -> bool:
+    """Say whether a word names an option as it stands: in full, or by the end of an id, as lists show it."""
+    return word == text or (is_id(text) and len(word) >= _ENOUGH_OF_AN_ID and text.endswith(word))
 
 
 def _narrowed(word: str, options: Sequence[Completion]) -> Sequence[Completion]:

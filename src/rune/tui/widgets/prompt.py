@@ -85,7 +85,8 @@ class Prompt(SafeTextArea, TakesKeyRuns, inherit_bindings=False):
         )
     ]
 
-    @dataclass
+    # Nobody compares or prints them: each method that dataclass writes is compiled at every start.
+    @dataclass(eq=False, repr=False)
     class _Told(Message):
         prompt: "Prompt"
 
@@ -94,7 +95,7 @@ class Prompt(SafeTextArea, TakesKeyRuns, inherit_bindings=False):
             """The prompt."""
             return self.prompt
 
-    @dataclass
+    @dataclass(eq=False, repr=False)
     class Submitted(_Told):
         """The person sent `text`. `command`: it begins with a `/` or `!` that was typed as the first key of an empty
         prompt; without it the text is a message, whatever it begins with. `pasted`: some of it was pasted. `place`:
@@ -106,23 +107,18 @@ class Prompt(SafeTextArea, TakesKeyRuns, inherit_bindings=False):
         pasted: bool
         place: Channel | None = None
 
-    @dataclass
     class Edited(_Told):
         """The text is another one."""
 
-    @dataclass
     class HistorySearchAsked(_Told):
         """The person wants to search what was sent before."""
 
-    @dataclass
     class InterruptAsked(_Told):
         """Ctrl+C on an empty prompt."""
 
-    @dataclass
     class QuitAsked(_Told):
         """Ctrl+D on an empty prompt."""
 
-    @dataclass
     class EscapePressed(_Told):
         """Esc, and nothing of the prompt's own was open."""
 
