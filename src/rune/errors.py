@@ -39,6 +39,7 @@
     |- CancelledEarlyError          a turn was stopped before anything of it was stored
     |- ToolError
     |  |- AccessDeniedError
+    |  |- FileUnavailableError      not there, of another kind, too large, no room
     |  |- DigestMismatchError
     |  |- ToolTimeoutError
     |  |- UnknownToolError
@@ -345,6 +346,10 @@ class ToolError(RuneError):
 
 class AccessDeniedError(ToolError):
     """Outside the folders that may be read or written."""
+
+
+class FileUnavailableError(ToolError):
+    """A file or folder that may be used and cannot: not there, of another kind, too large, no room to write."""
 
 
 class DigestMismatchError(ToolError):

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from rune.bootstrap.examination import examine
+from rune.models.scripted import says
 from tests.fakes.ids import CountedIds
 from tests.store.journals import fill
+from tests.turn.rig import rig
 
 
 async def test_a_check_that_is_cancelled_ends_on_its_thread_too(tmp_path: Path) -> None:
@@ -32,3 +34,14 @@ async def test_a_check_that_is_cancelled_ends_on_its_thread_too(tmp_path: Path) 
     with pytest.raises(asyncio.CancelledError):
         await checks["turns"].look()
     assert (await checks["permissions"].look()).name == "permissions"
+
+
+async def test_what_is_written_while_it_looks_is_no_fault_of_the_views(tmp_path: Path) -> None:
+    async with rig(tmp_path / "home", lambda _: says("yes")) as it:
+        await it.say()
+        checks = {check.name: check for check in examine({"RUNE_HOME": str(tmp_path / "home"), "PATH": ""})}
+        assert (await checks["journal"].look()).state == "ok"
+        await it.say("and more")
+        finding = await checks["views"].look()
+        assert (finding.state, finding.mend) == ("ok", "")
+        assert "each row is as the journal says" in finding.detail

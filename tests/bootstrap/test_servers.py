@@ -182,9 +182,7 @@ async def test_a_wrong_key_and_a_wrong_path_are_said_plainly(tmp_path: Path, lab
 
 
 @pytest.mark.parametrize("named", [True, False])
-async def test_while_local_only_holds_nothing_at_all_reaches_a_remote_server(
-    tmp_path: Path, named: bool
-) -> None:
+async def test_while_local_only_holds_nothing_at_all_reaches_a_remote_server(tmp_path: Path, named: bool) -> None:
     async with OpenAIServer([{"id": "big", "max_model_len": 8192}]) as proxy:
         shell = Shell(tmp_path)
         shell.environ |= {"RUNE_OPENAI_URL": "http://models.example.com/v1", "HTTP_PROXY": proxy.url}

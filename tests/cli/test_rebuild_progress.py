@@ -78,6 +78,7 @@ def test_what_is_over_in_no_time_shows_no_bar() -> None:
     assert err.text == ""
     assert opening_line(Pass(500, 1_200)) == ""
     assert opening_line(Pass(500, 50_000)).endswith("500 of 50,000 events")
+    assert opening_line(Pass(50_000, 50_000)) == ""
 
 
 def test_into_a_file_goes_a_line_every_ten_thousand_events() -> None:

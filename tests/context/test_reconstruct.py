@@ -108,6 +108,25 @@ def test_whatever_is_missing_or_changed_is_named_and_never_matches(dialect: Any)
         assert problem in " ".join(rebuilt.problems)
 
 
+def test_the_schema_that_held_the_answer_is_rebuilt_too_and_missed() -> None:
+    talk = played()
+    trace = talk.requests[-1][1]
+    schema = b'{"type":"object"}'
+    name = evidence_id(schema)
+    recipe = msgspec.structs.replace(trace.recipe, format=name)
+    whole = rebuild_messages(recipe, {**trace.blobs, name: schema}, stored(talk))
+    assert (whole.format, whole.matches, whole.problems) == (schema, True, ())
+    assert rebuild_messages(trace.recipe, trace.blobs, stored(talk)).format == b""
+    for blobs, erased, problem in (
+        (trace.blobs, set[str](), "the content of the schema of the answer is missing"),
+        (trace.blobs, {name}, "the content of the schema of the answer was erased"),
+        ({**trace.blobs, name: b"{}"}, set[str](), "the content of the schema of the answer is not what it was"),
+    ):
+        spoilt = rebuild_messages(recipe, blobs, stored(talk), erased)
+        assert not spoilt.matches
+        assert problem in " ".join(spoilt.problems)
+
+
 def test_the_prompt_of_a_side_call_is_the_bytes_that_were_kept_and_nothing_else() -> None:
     sent = b'[{"role":"system","content":"Name it."}]'
     name = evidence_id(sent)

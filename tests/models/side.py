@@ -44,8 +44,8 @@ class KeptTraces:
             raise self.failure
         self.traces.append(trace)
         names = [block.blob for recipe in trace.requests for block in recipe.blocks]
-        tools = [recipe.tools for recipe in trace.requests if recipe.tools]
-        self.blobs |= dict(zip([*names, *tools], blobs, strict=True))
+        others = [blob for recipe in trace.requests for blob in (recipe.tools, recipe.format) if blob]
+        self.blobs |= dict(zip([*names, *others], blobs, strict=True))
 
 
 class KeptScores:

@@ -55,6 +55,8 @@ async def test_it_sends_the_prompt_file_then_the_messages_with_the_conversations
     (trace,) = rig.traces.traces
     assert rebuilt(rig, trace) == sent.messages
     assert rig.traces.blobs[trace.requests[0].tools] == sent.tools
+    assert rig.traces.blobs[trace.requests[0].format] == sent.format
+    assert (trace.requests[0].think, trace.requests[0].temperature) == (sent.think, 0.0)
     assert (trace.id, trace.kind, trace.num_ctx) == (answer.trace_id, "side", WINDOW)
     assert (trace.stop_reason, trace.success, trace.per_block_tokens) == ("answered", True, {"probe": sent.estimated})
 
@@ -63,7 +65,8 @@ async def test_it_sends_the_prompt_file_then_the_messages_with_the_conversations
 async def test_a_model_that_can_think_is_told_not_to(capabilities: set[str], think: str | None) -> None:
     rig, model = SideRig(), ScriptedTransport([says("the Danube")])
     await rig.calls.ask(model, a_model(capabilities=frozenset(capabilities)), WINDOW, asking())
-    assert model.requests[0].think == think
+    assert model.requests[0].think == rig.traces.traces[0].requests[0].think == think
+    assert rig.traces.traces[0].requests[0].format == ""
 
 
 async def test_what_does_not_fit_beside_its_answer_is_not_sent() -> None:

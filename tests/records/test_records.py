@@ -127,6 +127,19 @@ def test_a_deep_record_is_named_down_to_its_place_in_a_list() -> None:
         from_builtins(values, PromptRecipe)
 
 
+def test_a_recipe_without_what_newer_ones_may_say_reads_and_writes_as_it_was() -> None:
+    older: dict[str, Any] = {
+        "dialect": "ollama", "prefix": "p", "blocks": (), "history": (), "tools": "", "messages_hash": "h",
+        "messages_bytes": 1, "prompt_tokens_estimated": 1,
+    }  # fmt: skip
+    recipe = from_builtins(older, PromptRecipe)
+    assert (recipe.format, recipe.think, recipe.temperature) == ("", None, None)
+    assert to_builtins(recipe) == older
+    newer = older | {"format": "f", "think": "off", "temperature": 0.0}
+    assert to_builtins(from_builtins(newer, PromptRecipe)) == newer
+    assert from_builtins(newer, PromptRecipe).blobs == {"p", "f"}
+
+
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'"x"', b"null", b"\xff", b'{"calls":1}{"calls":1}'])
 def test_what_is_no_record_is_an_error_of_ours(data: bytes) -> None:
     with pytest.raises(InvalidRecordError):

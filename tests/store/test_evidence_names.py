@@ -52,11 +52,14 @@ def test_the_field_that_names_a_blob_is_known(event_type: str, body: Record) -> 
     assert blobs_of(body) == {BLOB}
 
 
-def test_a_trace_names_its_prefix_its_blocks_and_its_tools() -> None:
+SCHEMA = f"sha256:{'f' * 64}"
+
+
+def test_a_trace_names_its_prefix_its_blocks_its_tools_and_the_schema_of_its_answer() -> None:
     trace = a_trace(1)
-    request = msgspec.structs.replace(trace.requests[0], tools=BLOB)
+    request = msgspec.structs.replace(trace.requests[0], tools=BLOB, format=SCHEMA)
     named = blobs_of(msgspec.structs.replace(trace, requests=(request,)))
-    assert named == {request.prefix, request.blocks[0].blob, BLOB}
+    assert named == {request.prefix, request.blocks[0].blob, BLOB, SCHEMA}
 
 
 def test_what_looks_like_one_elsewhere_is_none() -> None:

@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 
 from rune.models.transport import PullProgress
 from rune.records.models import ActionProtocol, ProbeOutcome
-from rune.surface.model_text import gpu_text, model_table, probe_table, pull_line, time_text, tokens_text
-from rune.surface.model_values import PullRow
+from rune.surface.model_text import (
+    details_text,
+    gpu_text,
+    model_table,
+    probe_table,
+    pull_line,
+    time_text,
+    tokens_text,
+)
+from rune.surface.model_values import ModelDetails, PullRow
 from rune.surface.pulling import PullMeter
 from rune.surface.rows import ModelRow
 from rune.text.cells import cell_len
@@ -80,6 +88,18 @@ def test_a_pull_shows_a_bar_how_much_how_fast_and_how_long() -> None:
     assert pull_line(whole, 80, bar=False) == "m  100 %  2.0 GB of 2.0 GB  verifying sha256 digest"
 
 
+@pytest.mark.parametrize(
+    ("done", "total", "said"),
+    [
+        (66_000_000, 400_000_000, " 66 MB of 400 MB"),
+        (66_000_000, 2_500_000_000, "0.1 GB of 2.5 GB"),
+        (0, 999_999_999, "   0 MB of 1000 MB"),
+    ],
+)
+def test_what_came_and_all_of_it_are_told_in_one_unit(done: int, total: int, said: str) -> None:
+    assert said in pull_line(PullRow(model="m", status="pulling", done=done, total=total), 80)
+
+
 def test_parts_add_up_and_what_was_there_before_is_no_speed() -> None:
     meter = PullMeter("m")
     assert meter.row(PullProgress(status="pulling manifest"), 0.0) == PullRow(model="m", status="pulling manifest")
@@ -109,12 +129,24 @@ def test_speed_is_that_of_the_last_seconds() -> None:
     assert (stalled.bytes_per_second, stalled.seconds_left) == (0.0, None)
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1000), st.floats(0, 5)), max_size=40))
-def test_whatever_a_server_says_figures_stay_possible(steps: list[tuple[str, int, float]]) -> None:
+def test_parts_without_an_end_do_not_fill_the_memory() -> None:
+    meter = PullMeter("m")
+    for number in range(5_000):
+        row = meter.row(PullProgress(status="", part=f"p{number}", done=1, total=2), 1.0)
+        assert (row.done, row.total) == (min(number + 1, 1_000), min(number + 1, 1_000) * 2)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 2000), st.sampled_from([0, 10, 1000]), st.floats(0, 5)),
+        max_size=40,
+    )
+)
+def test_whatever_a_server_says_figures_stay_possible(steps: list[tuple[str, int, int, float]]) -> None:
     meter, now = PullMeter("m"), 0.0
-    for part, done, passed in steps:
+    for part, done, total, passed in steps:
         now += passed
-        row = meter.row(PullProgress(status="s", part=part, done=done, total=1000), now)
+        row = meter.row(PullProgress(status="s", part=part, done=done, total=total), now)
         assert row.done is not None
         assert row.total is not None
         assert 0 <= row.done <= row.total
@@ -132,6 +164,28 @@ def test_times_are_short(seconds: float, text: str) -> None:
 def test_tokens_and_shares_are_short() -> None:
     assert [tokens_text(tokens) for tokens in (16384, 131072, 5000)] == ["16k", "128k", "5,000"]
     assert [gpu_text(share) for share in (None, 0.0, 0.004, 0.4, 1.0)] == ["", "CPU", "1% GPU", "40% GPU", "GPU"]
+
+
+def test_what_a_server_writes_is_shown_on_one_line_into_a_pipe_too() -> None:
+    evil = "a\x1b[31m\nb\u202e" + "x" * 10_000
+    row = ModelRow(name=evil, provider="ollama", remote=False, parameters=evil, loaded=True, expires_at=evil)
+    details = ModelDetails(
+        row=row,
+        where="local",
+        family=evil,
+        digest=evil,
+        window=8192,
+        window_why="known",
+        protocol_why="",
+        probe=(),
+        valid=0,
+        repaired=0,
+        failed=0,
+    )
+    for text in (model_table([row], None), details_text(details, 0)):
+        assert safe_text(text) == text
+        assert max(map(len, text.splitlines())) < 1_000
+    assert len(model_table([row], None).splitlines()) == 2
 
 
 def test_a_probe_is_a_table_of_both_protocols() -> None:

@@ -25,7 +25,7 @@ GIGABYTES = 2_500_000_000
 def embedded() -> ScriptedTransport:
     """Return what stands in, as far as lists are concerned."""
     return ScriptedTransport(
-        models=[ModelInfo(name="tiny", provider="embedded", capabilities=CHATS, context_length=2048)]
+        models=[ModelInfo(name="smollm2-135m-instruct", provider="embedded", capabilities=CHATS, context_length=2048)]
     )
 
 
@@ -68,7 +68,7 @@ async def test_models_say_what_they_are_and_why_they_may_not_answer(tmp_path: Pa
             ModelInfo(name="mute", provider="scripted", capabilities=frozenset()),
             ModelInfo(name="far", provider="scripted", capabilities=CHATS, context_length=8192, remote=True),
             ModelInfo(name="vectors", provider="scripted", capabilities=frozenset({"embedding"}), context_length=512),
-            ModelInfo(name="tiny", provider="embedded", capabilities=CHATS, context_length=2048),
+            ModelInfo(name="smollm2-135m-instruct", provider="embedded", capabilities=CHATS, context_length=2048),
         ]
     )
     async with models_of(tmp_path / "home", model) as models:
@@ -93,9 +93,9 @@ async def test_models_say_what_they_are_and_why_they_may_not_answer(tmp_path: Pa
         ("mute", None, ""),
         ("far", 8192, REMOTE_REFUSED),
         ("vectors", 512, CANNOT_CHAT),
-        ("tiny", 2048, ""),
+        ("smollm2-135m-instruct", 2048, ""),
     ]
-    assert [row.name for row in rows if row.stand_in] == ["tiny"]
+    assert [row.name for row in rows if row.stand_in] == ["smollm2-135m-instruct"]
 
 
 async def test_a_server_that_is_down_is_told_and_raises_nothing(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ async def test_a_pull_adds_its_parts_up_and_ends_with_the_model_there(tmp_path: 
         assert [row.done for row in rows if row.total == 1000] == [0, 250, 500, 750, 1000]
         assert (rows[-1].done, rows[-1].total, rows[-1].finished) == (1500, 1500, True)
         assert not any(row.finished for row in rows[:-1])
-        assert [row.name for row in (await models.rows())[0]] == ["qwen3:4b", "tiny"]
+        assert [row.name for row in (await models.rows())[0]] == ["qwen3:4b", "smollm2-135m-instruct"]
 
 
 async def test_a_pull_that_was_called_off_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ async def test_what_cannot_be_removed_is_said_with_what_to_do(tmp_path: Path) ->
     plain = ScriptedTransport(models=[ModelInfo(name="served", provider="other", capabilities=CHATS)])
     async with models_of(tmp_path / "home", plain, embedded()) as models:
         with pytest.raises(UsageError) as refused:
-            await models.remove("tiny")
+            await models.remove("smollm2-135m-instruct")
         assert "RUNE_EMBEDDED_MODEL" in refused.value.hint
         with pytest.raises(UsageError) as refused:
             await models.remove("served")
@@ -264,7 +264,7 @@ async def test_a_remote_model_is_not_measured_while_only_local_ones_may_be_used(
 async def test_what_arrives_is_told_with_what_would_answer_now(tmp_path: Path) -> None:
     async with served(tmp_path / "home") as (models, server), aclosing(models.arrivals()) as arrivals:
         before = await asyncio.wait_for(anext(arrivals), 10)
-        assert (before.first, before.answers, before.stand_in, before.came) == (True, "tiny", True, ())
+        assert (before.first, before.answers, before.stand_in, before.came) == (True, "smollm2-135m-instruct", True, ())
         server.fetchable["qwen3:4b"] = Fetchable("qwen3:4b")
         watching = asyncio.ensure_future(anext(arrivals))
         await pulled(models, "qwen3:4b")
@@ -274,7 +274,7 @@ async def test_what_arrives_is_told_with_what_would_answer_now(tmp_path: Path) -
         watching = asyncio.ensure_future(anext(arrivals))
         await models.remove("qwen3:4b")
         gone = await asyncio.wait_for(watching, 10)
-        assert (gone.came, gone.went, gone.answers) == ((), ("qwen3:4b",), "tiny")
+        assert (gone.came, gone.went, gone.answers) == ((), ("qwen3:4b",), "smollm2-135m-instruct")
 
 
 async def test_a_server_that_is_down_is_named_in_what_arrives(tmp_path: Path) -> None:

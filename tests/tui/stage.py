@@ -137,7 +137,7 @@ async def open_in_two(
     async with stage(tmp_path, [says("The Rhine."), *there]) as first:
         identity = await said(first, "name a river", "The Rhine.")
         async with stage(tmp_path, answers, resume=identity) as second:
-            await second.until_shown("The Rhine.", "esc reads")
+            await second.until_shown("The Rhine.", "esc: only read")
             yield first, second, identity
 
 

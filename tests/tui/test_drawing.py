@@ -9,6 +9,7 @@ from rune.text.safe_text import safe_text
 from rune.tui.drawing import Drawn, draw, foldable, guess_entry, lines_of, source_of
 from rune.tui.lines import STYLES, Line, copied
 from rune.tui.transcript_state import Answer, CommandOutput, Ending, Entry, Said, Thought, Told, ToolCard
+from rune.turn.bounds import UNSAVED
 from tests.tui.small_app import HOSTILE
 
 
@@ -146,6 +147,13 @@ def test_an_ending_says_that_something_is_kept_only_where_it_is(reason: StopReas
 def test_why_it_failed_comes_before_what_is_kept() -> None:
     (row,) = _text(Ending(key="e", reason=StopReason.FAILED, text="no server answers"))
     assert row == "       ! failed: no server answers; what came is kept"
+
+
+def test_what_could_not_be_saved_is_not_told_as_kept() -> None:
+    row = " ".join(_text(Ending(key="e", reason=StopReason.FAILED, text=f"{UNSAVED}: the disk is full")))
+    assert "this turn could not be saved: the disk is full" in row
+    assert "is kept" not in row
+    assert "gone when Rune is left" in row
 
 
 def test_a_failure_has_a_mark_and_news_another() -> None:

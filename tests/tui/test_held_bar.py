@@ -18,11 +18,11 @@ def text(width: int, *, pid: int = 4711, waits: bool = False) -> str:
 
 
 def test_it_says_who_has_it_and_what_the_keys_do() -> None:
-    assert text(80).startswith(" open in process 4711; here it can be read ")
-    assert text(80).endswith("   f6 goes on in a fork  esc reads")
+    assert text(80).startswith(" open in process 4711; it can be read ")
+    assert text(80).endswith("   f6 goes on in a fork  esc: only read")
     assert text(80, waits=True).startswith(" open in process 4711; what you sent waits ")
     assert text(80, waits=True).endswith("   f6 sends it in a fork")
-    assert text(80, pid=0).startswith(" open elsewhere; here it can be read ")
+    assert text(80, pid=0).startswith(" open elsewhere; it can be read ")
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["waits", "reads"])

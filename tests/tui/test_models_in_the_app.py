@@ -20,13 +20,20 @@ QWEN = ServedModel("qwen3:4b", ("completion", "tools", "thinking"), 40_960, 2_50
 SMOL = ServedModel("smol:135m", ("completion",), 8192, digest="2" * 64)
 BODY = "sha256:" + "a" * 64
 
+SMALL = "smollm2-135m-instruct"
+
 
 class StandIn(ScriptedTransport):
     """The small model that answers for want of another."""
 
     def __init__(self) -> None:
         info = ModelInfo(
-            name="tiny", provider="embedded", capabilities=frozenset({"chat"}), context_length=8192, size=1, digest="t"
+            name=SMALL,
+            provider="embedded",
+            capabilities=frozenset({"chat"}),
+            context_length=8192,
+            size=1,
+            digest="t",
         )
         super().__init__(lambda _: says("from the small one"), models=[info])
 
@@ -70,16 +77,41 @@ async def test_a_server_that_is_started_after_rune_is_seen_and_answers(tmp_path:
 
 async def test_before_the_first_message_it_takes_over_from_the_stand_in(tmp_path: Path) -> None:
     async with on_a_server(tmp_path, QWEN, up=False, stand_in=True) as (server, at, port):
-        await at.until_shown("tiny · stand-in")
+        await at.until_shown("smollm2-135m-instru… · stand-in")
         await server.start(port)
         await at.until_shown("qwen3:4b · local", "it answers from the next message on")
+
+
+async def test_that_a_stand_in_answers_is_said_once(tmp_path: Path) -> None:
+    async with on_a_server(tmp_path, QWEN, up=False, stand_in=True) as (_, at, _port):
+        await at.until_shown("No model server answers; a small stand-in talks:", "smollm2-135m-instru… · stand-in")
+        await said(at, "hello", "from the small one")
+        assert told(at) == []
+
+
+async def test_who_writes_before_it_is_known_who_answers_is_told_of_the_stand_in(tmp_path: Path) -> None:
+    async with on_a_server(tmp_path, QWEN, up=False, stand_in=True) as (_, at, _port):
+        at.talk.model = None
+        await said(at, "hello", "from the small one")
+        assert [text for text in told(at) if f"a small stand-in answers: {SMALL}" in text]
+
+
+async def test_that_no_model_answers_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNE_COMMAND", "./scripts/rune")
+    async with on_a_server(tmp_path, QWEN, up=False, size=(100, 30)) as (_, at, _port):
+        await at.until_shown("nobody answers")
+        await at.say("hello")
+        await at.until_shown("you    hello", "failed")
+        await at.idle()
+        assert at.text().count("there is no model to ask") == 1
+        assert "`rune " not in at.text()
 
 
 async def test_a_conversation_begun_on_the_stand_in_is_never_switched_in_silence(tmp_path: Path) -> None:
     async with on_a_server(tmp_path, QWEN, up=False, stand_in=True) as (server, at, port):
         await said(at, "hello", "from the small one")
         await server.start(port)
-        await at.until_shown("qwen3:4b is there now", "/model qwen3:4b takes over from the stand-in.", "tiny")
+        await at.until_shown("qwen3:4b is there now", "/model qwen3:4b takes over from the stand-in.", SMALL[:19])
         await said(at, "again", "from the small one")
         await at.say("/model qwen3:4b")
         await at.until_shown("qwen3:4b · local")
@@ -91,7 +123,9 @@ async def test_a_server_that_goes_away_is_told_once_and_the_header_says_so(tmp_p
         await at.until_shown("qwen3:4b · local")
         await server.close()
         at.surface.models.look_soon()
-        await at.until_shown("tiny · stand-in", "qwen3:4b cannot be asked now", "a small stand-in answers meanwhile")
+        await at.until_shown(
+            "smollm2-135m-instru… · stand-in", "qwen3:4b cannot be asked now", "a small stand-in answers meanwhile"
+        )
         at.surface.models.look_soon()
         await at.settled()
         assert len(told(at)) == 1

@@ -13,7 +13,7 @@ async def test_what_is_said_there_is_shown_here_and_once_it_is_closed_there_it_i
         await said(first, "another", "The Oder.")
         await second.until_shown("another", "The Oder.")
         await second.pilot.press("escape")
-        await second.until_gone("esc reads")
+        await second.until_gone("esc: only read")
         assert second.shows("\N{MIDDLE DOT} f6 fork")
         await said(first, "one more", "The Spree.")
         await second.until_shown("one more", "The Spree.")

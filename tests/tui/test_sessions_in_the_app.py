@@ -27,7 +27,7 @@ async def test_what_another_rune_holds_is_read_and_forked_by_one_key(tmp_path: P
 async def test_a_message_to_a_held_conversation_waits_and_goes_into_the_fork(tmp_path: Path) -> None:
     async with open_in_two(tmp_path, [says("The Elbe.")]) as (_first, second, identity):
         await second.pilot.press("escape")
-        await second.until_gone("esc reads")
+        await second.until_gone("esc: only read")
         assert second.shows("The Rhine.")
         await second.say("another")
         await second.until_shown("what you sent waits", "waiting 1/1", "f6 sends it in a fork")
@@ -56,7 +56,7 @@ async def test_carrying_on_where_all_are_open_elsewhere_reads_the_newest(tmp_pat
     async with stage(tmp_path, [says("The Rhine.")]) as first:
         identity = await said(first, "name a river", "The Rhine.")
         async with stage(tmp_path, [], carry_on=True) as second:
-            await second.until_shown("The Rhine.", "esc reads")
+            await second.until_shown("The Rhine.", "esc: only read")
             assert second.talk.conversation_id == identity
 
 

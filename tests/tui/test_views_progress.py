@@ -5,7 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rune.bootstrap import build
-from rune.models.scripted import ScriptedTransport
+from rune.models.scripted import ScriptedTransport, says
+from rune.models.transport import Completed
+from rune.records.usage import Usage
 from rune.surface.surface import Surface
 from rune.tui.app import RuneApp
 from rune.tui.app_start import AppStart
@@ -39,6 +41,28 @@ async def test_views_that_are_made_anew_later_are_told_too(tmp_path: Path) -> No
     async with stage(tmp_path) as running:
         await asyncio.to_thread(running.app.call_from_thread, running.app.chat.show_opening, HALF)
         await running.until_shown("reading the journal anew  \u2595\u2588\u2588\u2591\u2591\u258f 50 %")
+
+
+async def test_once_they_are_made_they_are_told_no_more(tmp_path: Path) -> None:
+    async with stage(tmp_path) as running:
+        running.app.chat.show_opening(HALF)
+        await running.until_shown("50 %")
+        running.app.chat.show_opening("")
+        await running.paint()
+        assert not running.shows("reading the journal anew")
+
+
+async def test_they_are_not_told_over_an_answer(tmp_path: Path) -> None:
+    go_on = asyncio.Event()
+    answer = [*says("the Danube")[:-1], go_on, Completed("stop", Usage(calls=1))]
+    async with stage(tmp_path, [answer]) as running:
+        await running.say("river?")
+        await running.until_shown("the Danube")
+        running.app.chat.show_opening(HALF)
+        await running.paint()
+        assert not running.shows("reading the journal anew")
+        go_on.set()
+        await running.idle()
 
 
 async def test_one_can_leave_while_they_are_made_anew(tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from rune.context.render import evidence_id
 from rune.errors import CapabilityMissingError, EmptyOutputError, ModelError, ServerError, StreamBrokenError
 from rune.models.scripted import ScriptedTransport, Step, breaks, says
 from rune.models.text_tools.constrained import answer_schema
 from rune.models.transport import Capability, ChatRequest, ModelInfo
 from rune.records.tools import ToolSchema
 from rune.records.turns import StopReason
+from rune.surface.trace_text import trace_text
 from rune.turn.events import TextDelta
 from tests.turn.rig import closing, rig
 
@@ -56,6 +58,28 @@ async def test_a_small_model_is_held_to_one_move_and_its_answer_is_kept_as_text(
     assert (closed.answer, closed.stop_reason) == ("The Danube.", StopReason.ANSWERED)
     assert sent(second)[2] == {"role": "assistant", "content": ANSWER}
     assert second.messages.startswith(first.messages.removesuffix(b"]"))
+
+
+async def test_what_the_answer_was_held_to_stands_in_the_trace(home: Path) -> None:
+    leaked = says('{"name": "read_file", "arguments": {}}')
+    async with rig(home, (), model=large(leaked, says(ANSWER)), tools=[READ]) as it:
+        closed = await it.say()
+        views = it.services.surface.views
+        trace = await views.trace(closed.trace_id)
+        native, constrained = await views.prompts(trace)
+        shown = trace_text(trace)
+    assert (native.matches, native.format) == (constrained.matches, b"") == (True, b"")
+    assert constrained.format == it.model.requests[1].format == answer_schema([READ])
+    assert [recipe.format for recipe in trace.requests] == ["", evidence_id(answer_schema([READ]))]
+    assert "asked for: held to a schema\n" in shown
+
+
+async def test_how_much_was_to_be_thought_stands_in_the_trace(home: Path) -> None:
+    async with rig(home, [says(ANSWER), says(ANSWER)], tools=[READ]) as it:
+        closed = await it.say()
+        trace = await it.services.surface.views.trace(closed.trace_id)
+    assert [recipe.think for recipe in trace.requests] == ["off"]
+    assert "asked for: held to a schema, thinking off\n" in trace_text(trace)
 
 
 async def test_a_large_model_is_offered_tools_natively(home: Path) -> None:

@@ -160,6 +160,20 @@ async def test_what_a_side_call_was_told_of_a_conversation_is_erased_with_it(
             assert "was erased" in rebuilt.problems[0]
 
 
+async def test_the_schema_of_a_side_call_is_kept_as_long_as_its_conversation(tmp_path: Path) -> None:
+    home, schema = tmp_path / "home", b'{"const":"a schema like no other"}'
+    async with rig(home, lambda _: says("I understand.")) as running:
+        closed, other = await running.say(WORDS), await running.say("something else")
+        (info,) = await running.model.models()
+        for each in (closed, other):
+            asked = msgspec.structs.replace(_of(each), format=schema)
+            await running.services.side_calls.ask(running.model, info, 8192, asked)
+    await asyncio.to_thread(_erased, home, closed.conversation_id)
+    assert files_with(home, schema) != []
+    await asyncio.to_thread(_erased, home, other.conversation_id)
+    assert files_with(home, schema) == []
+
+
 def _erased(home: Path, conversation_id: str) -> tuple[str, ...]:
     erasure = open_erasure({"RUNE_HOME": str(home), "PATH": ""})
     with erasure.prepared([conversation_id]) as plan:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rune.bootstrap.core import VIEWS_VERSION, Core, open_core
 from rune.bootstrap.examination import examine
-from rune.bootstrap.scoring import Scoring, open_scoring, protocol_of
+from rune.bootstrap.scoring import Scoring, count_calls, open_scoring, protocol_of
 from rune.bootstrap.servers import reachable_transports
 from rune.bootstrap.services import Services, SurfaceKind
 from rune.config.trust import TrustBook
@@ -258,6 +258,7 @@ def _operator(
         windows=windows,
         memory=available_memory,
         protocol=partial(protocol_of, scoring.scorecard, core.failures),
+        count=partial(count_calls, scoring.scorecard),
         failures=core.failures,
     )
     return RuneOperator(

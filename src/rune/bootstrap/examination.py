@@ -102,6 +102,9 @@ class _Stored:
 
     @functools.cached_property
     def _state(self) -> JournalState:
+        return self._inspected()
+
+    def _inspected(self) -> JournalState:
         return inspect_journal(
             self._home.journal, self._evidence, lambda events: self._tell(f"reading the journal, {events:,} events")
         )
@@ -122,11 +125,13 @@ class _Stored:
         path = self._home.views_file(VIEWS_VERSION)
         others = self._home.data_dir.glob("views-*.db") if self._home.data_dir.is_dir() else ()
         older = {other.name: other.lstat().st_size for other in others if other != path}
-        state = inspect_views(path)
-        finding = journal_checks.views(state, path, self._state, older)
+        state, journal = inspect_views(path), self._state
+        if journal_checks.hold_more(state, journal):
+            journal = self._inspected()  # somebody wrote since the journal was looked at, and the views took it in
+        finding = journal_checks.views(state, path, journal, older)
         if finding.state != "ok" or not state.there or state.log_unread:
             return finding
-        if self._state.damage or self._state.newer or self._state.foreign:
+        if journal.damage or journal.newer or journal.foreign:
             return journal_checks.compared_views(finding, Comparison(not_compared="it cannot be read whole"), path)
         found = compare_with_journal(
             self._home,

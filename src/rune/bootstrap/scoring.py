@@ -16,6 +16,7 @@ from rune.store.model_scores import ModelScoreRepository
 from rune.store.side_traces import SideTraceJournal
 from rune.text.tokens import estimate
 from rune.turn.failures import TurnFailures
+from rune.turn.flight import CallCounts
 
 
 class Scoring(NamedTuple):
@@ -46,6 +47,11 @@ async def protocol_of(scorecard: Scorecard, failures: TurnFailures, info: ModelI
     except StorageError as error:
         failures.degraded("scorecard", error)
         return first_guess(info)[0]
+
+
+async def count_calls(scorecard: Scorecard, info: ModelInfo, calls: CallCounts) -> None:
+    """Add how one turn's calls came out. Raises StorageError."""
+    await scorecard.count(info, valid=calls.valid, repaired=calls.repaired, failed=calls.failed)
 
 
 async def _keep(ledger: Ledger, score: ModelScoreRecord, *, by_owner: bool) -> None:

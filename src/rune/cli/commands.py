@@ -70,11 +70,15 @@ async def _trace(surface: Surface, output: Output, options: argparse.Namespace) 
     whole = all(prompt.matches for prompt in rebuilt)
     if options.json:
         prompts = [json.loads(prompt.messages) for prompt in rebuilt]
-        output.line(_json({"trace": msgspec.to_builtins(trace), "prompts": prompts, "matches": whole}))
+        formats = [json.loads(prompt.format) if prompt.format else None for prompt in rebuilt]
+        shown = {"trace": msgspec.to_builtins(trace), "prompts": prompts, "formats": formats, "matches": whole}
+        output.line(_json(shown))
     else:
         for number, prompt in enumerate(rebuilt, 1):
             output.line(f"request {number} of {len(rebuilt)}, {len(prompt.messages):,} bytes as sent:")
             output.line(prompt.messages.decode("utf-8"))
+            if prompt.format:
+                output.line(f"its answer was held to this schema:\n{prompt.format.decode('utf-8')}")
             verdict = "rebuilt byte for byte" if prompt.matches else "DOES NOT MATCH: " + "; ".join(prompt.problems)
             output.note(f"rune: {verdict}")
     return ExitCode.DONE if whole else ExitCode.FAILED

@@ -13,13 +13,13 @@ from rune.cli.arguments import HelpAskedError, parse
 from rune.cli.exit_codes import ExitCode, of_error
 from rune.cli.first_frame import FirstFrame
 from rune.cli.interrupts import Interrupts
-from rune.cli.invocation import command_of
 from rune.cli.output import Output, StdoutLostError
 from rune.cli.signals import raise_on_signals
 from rune.cli.stdin import is_terminal, read_piped
 from rune.cli.streams import PATIENCE_SECONDS, StandardStreams
 from rune.errors import RuneError, UsageError
 from rune.host.paths import storable_path
+from rune.text.invocation import command_of
 from rune.version import __version__
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from rune.cli.descriptors import STDERR, STDOUT
-from rune.cli.invocation import suggested
 from rune.cli.streams import Stream, StreamClosedError
+from rune.text.invocation import suggested
 from rune.text.safe_text import SafeStream, safe_text
 
 _COLUMNS: Final = 80

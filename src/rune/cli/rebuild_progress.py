@@ -35,8 +35,8 @@ def bar_line(done: Pass, columns: int, *, plain: bool = False, before: str = "")
 
 
 def opening_line(done: Pass) -> str:
-    """Return what the app says while it opens; empty for what is over in no time."""
-    return bar_line(done, APP_COLUMNS) if done.total >= _LEAST else ""
+    """Return what the app says while it opens; empty for what is over in no time, and for what is done."""
+    return bar_line(done, APP_COLUMNS) if done.total >= _LEAST and done.applied < done.total else ""
 
 
 class RebuildProgress:

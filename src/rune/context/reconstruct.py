@@ -13,11 +13,13 @@ from rune.records.traces import BlockPlacement, PromptRecipe
 
 class Reconstruction(msgspec.Struct, frozen=True, kw_only=True):
     """A rebuilt prompt. `matches` says that its bytes have the hash of what was sent; else `problems`
-    says what is missing or differs, one sentence each, and `messages` holds what could be rebuilt.
+    says what is missing or differs, one sentence each, and `messages` holds what could be rebuilt. `format` is the
+    JSON schema that held the answer, b"" where nothing did.
     """
 
     messages: bytes
     tools: bytes
+    format: bytes = b""
     matches: bool
     problems: tuple[str, ...]
 
@@ -40,12 +42,13 @@ def rebuild_messages(
         parts = [system_json(system_text(system))] if system else []
         array = array_json([*parts, *(message.data for message in rendered)])
     tools = _blob(recipe.tools, "the tools", blobs, problems) if recipe.tools else b"[]"
+    schema = _blob(recipe.format, "the schema of the answer", blobs, problems) if recipe.format else b""
     matches = not problems.found and evidence_id(array) == recipe.messages_hash
     if not problems.found and not matches:
         problems.found.append(
             f"the rebuilt messages ({len(array)} bytes, {recipe.messages_bytes} sent) have another hash"
         )
-    return Reconstruction(messages=array, tools=tools, matches=matches, problems=tuple(problems.found))
+    return Reconstruction(messages=array, tools=tools, format=schema, matches=matches, problems=tuple(problems.found))
 
 
 class _Problems:

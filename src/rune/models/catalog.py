@@ -11,6 +11,8 @@ from rune.models.ollama.catalog import same_model
 from rune.models.transport import ChatTransport, ModelInfo
 
 EMBEDDED: Final = "embedded"
+STAND_IN: Final = "smollm2-135m-instruct"
+"""The small model that Rune brings along; another file in its place was named by the owner and stands in for none."""
 
 # What a loaded model takes beside its weights: cache and working memory, as a share of them.
 _OVERHEAD: Final = 1.25
@@ -80,6 +82,11 @@ def by_preference(offers: Iterable[Offer], *, memory: int | None) -> list[Offer]
 def fits(info: ModelInfo, memory: int | None) -> bool:
     """Whether the model should fit into `memory` bytes; True where either is unknown."""
     return memory is None or info.size is None or info.size * _OVERHEAD <= memory
+
+
+def is_stand_in(info: ModelInfo) -> bool:
+    """Whether it is the small model that answers for want of another."""
+    return info.provider == EMBEDDED and info.name == STAND_IN
 
 
 def can_chat(info: ModelInfo) -> bool:

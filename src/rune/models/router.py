@@ -18,7 +18,7 @@ from rune.errors import (
     RemoteRefusedError,
     ServerError,
 )
-from rune.models.catalog import EMBEDDED, Catalog, Offer, by_preference, can_chat, survey
+from rune.models.catalog import EMBEDDED, Catalog, Offer, by_preference, can_chat, is_stand_in, survey
 from rune.models.transport import ChatTransport, ModelInfo, ModelLibrary
 
 _Named = Literal["requested", "conversation", "configured"]
@@ -115,7 +115,7 @@ class Router:
             )
         if not can_chat(described.info):
             raise CapabilityMissingError(described.info.name, "chat")
-        notice = self._better_one(catalog) if reason == "conversation" and described.info.provider == EMBEDDED else ""
+        notice = self._better_one(catalog) if reason == "conversation" and is_stand_in(described.info) else ""
         return Choice(transport=described.transport, info=described.info, reason=reason, notice=notice)
 
     def _better_one(self, catalog: Catalog) -> str:
@@ -160,7 +160,7 @@ class Router:
         described = await _described(stand_in)
         if isinstance(described, ModelError):
             raise described
-        notice = f"No model server could be used ({why}); a small stand-in answers: {described.info.name}. {_REAL_ONE}"
+        notice = _notice_of(described.info, why, _remedy(catalog, _REAL_ONE))
         return Choice(transport=described.transport, info=described.info, reason="embedded_stand_in", notice=notice)
 
 
@@ -201,14 +201,21 @@ def _refuse_unknown(name: str, reason: _Named, catalog: Catalog) -> NoReturn:
     raise ModelNotFoundError(f"{_WHOSE[reason]} {name!r} {gone}", hint=hint)
 
 
-def _remedy(catalog: Catalog) -> str:
+def _notice_of(info: ModelInfo, why: str, remedy: str) -> str:
+    """Say that no server answers; of a file that the owner named there is nothing to excuse."""
+    if not is_stand_in(info):
+        return ""
+    return f"No model server could be used ({why}); a small stand-in answers: {info.name}. {remedy}"
+
+
+def _remedy(catalog: Catalog, otherwise: str = _INSTALL) -> str:
     """Return what a person can do where there is no model: a server that answers and refuses says it best."""
     refused = [
         failure.hint
         for failure in catalog.failures
         if isinstance(failure, ServerError | RemoteRefusedError) and failure.hint
     ]
-    return " ".join(refused) or _INSTALL
+    return " ".join(refused) or otherwise
 
 
 def _why_nothing(catalog: Catalog, *, real: Sequence[Offer], allowed: Sequence[Offer]) -> str:

@@ -169,7 +169,7 @@ class _Call:
         self._error = ""
         self._milliseconds = 0
         self._first_token: int | None = None
-        self.blobs = [blob for blob in (chat.messages, chat.tools) if blob != NO_TOOLS]
+        self.blobs = [blob for blob in (chat.messages, chat.tools, chat.format) if blob and blob != NO_TOOLS]
 
     async def run(self, transport: ChatTransport) -> None:
         """Take the answer in to its end. Raises ModelError."""
@@ -229,6 +229,9 @@ class _Call:
             messages_hash=messages,
             messages_bytes=len(chat.messages),
             prompt_tokens_estimated=chat.estimated,
+            format=evidence_id(chat.format) if chat.format else "",
+            think=chat.think,
+            temperature=chat.temperature,
         )
         return InferenceTraceRecord(
             id=trace_id,

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from rune.records.models import ThinkLevel
 from rune.records.record import Record
 
 BlockPlacement = Literal["prefix", "body", "tail", "last"]
@@ -35,9 +36,12 @@ class DroppedBlock(Record, frozen=True, kw_only=True):
     message_ids: tuple[str, ...] = ()
 
 
-class PromptRecipe(Record, frozen=True, kw_only=True):
+class PromptRecipe(Record, frozen=True, kw_only=True, omit_defaults=True):
     """How one request was built. `messages_hash` is sha256 of the rendered array of messages,
-    `tools` the evidence id of the rendered tools ("" when none were offered).
+    `tools` the evidence id of the rendered tools ("" when none were offered), `format` that of the JSON schema which
+    held the answer ("": nothing did). `think` and `temperature` as they were asked for; None left them to the model.
+
+    What has a default is stored only where it differs: older recipes lack it.
     """
 
     dialect: Dialect
@@ -48,6 +52,14 @@ class PromptRecipe(Record, frozen=True, kw_only=True):
     messages_hash: str
     messages_bytes: int
     prompt_tokens_estimated: int
+    format: str = ""
+    think: ThinkLevel | None = None
+    temperature: float | None = None
+
+    @property
+    def blobs(self) -> frozenset[str]:
+        """The evidence ids that it names."""
+        return frozenset({self.prefix, self.tools, self.format, *(block.blob for block in self.blocks)}) - {""}
 
 
 class TracedToolCall(Record, frozen=True, kw_only=True):

@@ -46,9 +46,7 @@ def _named(body: Record) -> Iterator[str | None]:
             yield body.loop_state
         case InferenceTraceRecord():
             for request in body.requests:
-                yield request.prefix
-                yield request.tools
-                yield from (block.blob for block in request.blocks)
+                yield from request.blobs
         case _:
             return
 

@@ -229,6 +229,11 @@ def compared_views(finding: Finding, found: Comparison, path: Path) -> Finding:
     )
 
 
+def hold_more(state: ViewsState, journal_state: JournalState) -> bool:
+    """Say whether the views hold events that the journal did not have when it was looked at."""
+    return _distance(state.cursor, journal_state)[1] > 0
+
+
 def _distance(cursor: Mapping[str, Offset], state: JournalState) -> tuple[int, int]:
     """Return how many events the views lack, and how many they hold beyond the journal."""
     held = {slot.writer: slot.last for slot in state.slots}

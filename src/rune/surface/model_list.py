@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rune.errors import ModelError
-from rune.models.catalog import EMBEDDED, Catalog, Offer, can_chat
+from rune.models.catalog import EMBEDDED, Catalog, Offer, can_chat, is_stand_in
 from rune.models.ollama.catalog import leaves_the_machine, same_model
 from rune.models.transport import ChatTransport, LoadedModel, ModelInfo
 from rune.surface.rows import ModelRow
@@ -55,7 +55,7 @@ def row_of(info: ModelInfo, loaded: Iterable[LoadedModel], *, local_only: bool) 
         quantisation=info.quantisation,
         window=info.context_length,
         capabilities=tuple(sorted(info.capabilities)),
-        stand_in=info.provider == EMBEDDED,
+        stand_in=is_stand_in(info),
         refused=refused,
         loaded=now is not None,
         loaded_window=now.window if now else None,

@@ -31,6 +31,7 @@ _BASIS: Final = {"guess": "guessed", "measured": "measured", "owner": "your choi
 _WHOLE: Final = 0.995
 _WHOLE_MEGABYTES: Final = 10
 _MEGABYTE: Final = 1_000_000
+_GIGABYTE: Final = 1_000_000_000
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _CELLS: Final = 20
@@ -47,7 +48,7 @@ def model_table(rows: Sequence[ModelRow], columns: int | None, *, used: str = ""
     keeps some of them from being used. `marked`: a star stands before the one that is `used`.
     """
     names = ["model", "from", "where", "size", "window", "loaded", "can", "acts by"]
-    lines = [_cells(row, None if columns is None else _WIDEST) for row in rows]
+    lines = [_cells(row) for row in rows]
     if columns is not None:
         # What would leave this machine is never left unsaid.
         kept = "where" if any(row.remote and not row.refused for row in rows) else ""
@@ -67,7 +68,7 @@ def model_table(rows: Sequence[ModelRow], columns: int | None, *, used: str = ""
 def details_text(details: ModelDetails, now_ms: int) -> str:
     """Return everything about one model, a line a subject; `now_ms` is now, in wall milliseconds."""
     row = details.row
-    kind = ", ".join(part for part in (row.parameters, row.quantisation, details.family) if part)
+    kind = ", ".join(foreign(part, _LONG_NAME) for part in (row.parameters, row.quantisation, details.family) if part)
     trained = f"trained for {row.window:,} tokens" if row.window else "what it was trained for is not known"
     subjects = [
         ("from", row.provider),
@@ -78,10 +79,10 @@ def details_text(details: ModelDetails, now_ms: int) -> str:
         ("loaded", _loaded_whole(row, now_ms)),
         ("acts by", _acting(details)),
         ("calls", f"{details.valid:,} valid, {details.repaired:,} repaired, {details.failed:,} failed"),
-        ("weights", details.digest[:_DIGEST]),
+        ("weights", foreign(details.digest[:_DIGEST], _DIGEST)),
         ("refused", row.refused),
     ]
-    lines = [row.name, *(f"  {label:<{_LABEL}}{text}" for label, text in subjects if text)]
+    lines = [foreign(row.name, _WIDEST), *(f"  {label:<{_LABEL}}{text}" for label, text in subjects if text)]
     if details.probe:
         lines += ["", *(f"  {line}" for line in probe_table(details.probe).splitlines())]
     return "\n".join(lines)
@@ -112,8 +113,8 @@ def pull_line(row: PullRow, columns: int, *, plain: bool = False, bar: bool = Tr
     if row.total is None or row.done is None:
         return foreign(f"{row.model}  {row.status}", columns)
     part = min(row.done / row.total, 1.0) if row.total else 1.0
-    size = bytes_text(row.total)
-    always = [row.model, f"{int(part * 100):>3} %", f"{bytes_text(row.done).rjust(len(size))} of {size}"]
+    size = _amount(row.total, row.total)
+    always = [row.model, f"{int(part * 100):>3} %", f"{_amount(row.done, row.total).rjust(len(size))} of {size}"]
     if row.done >= row.total:
         more = [row.status]  # all of it came: what the server still does is worth saying
     else:
@@ -162,19 +163,21 @@ def gpu_text(share: float | None) -> str:
     return "CPU" if share == 0 else "GPU" if share >= _WHOLE else f"{max(int(share * 100), 1)}% GPU"
 
 
+def _amount(size: int, total: int) -> str:
+    """Return bytes of a total in the unit that suits the total: two units in one line are hard to compare."""
+    return f"{size / _GIGABYTE:.1f} GB" if total >= _GIGABYTE else f"{size / _MEGABYTE:.0f} MB"
+
+
 def _speed(bytes_per_second: float) -> str:
     megabytes = bytes_per_second / 1e6
     return f"{megabytes:,.0f} MB/s" if megabytes >= _WHOLE_MEGABYTES else f"{megabytes:.1f} MB/s"
 
 
-def _cells(row: ModelRow, widest: int | None) -> list[str]:
+def _cells(row: ModelRow) -> list[str]:
     able = [_ON.get(each, each) for each in _ABILITIES if each in row.capabilities]
-    name, provider = row.name, row.provider
-    if widest is not None:
-        name, provider = foreign(name, widest), foreign(provider, widest)
     return [
-        name,
-        provider,
+        foreign(row.name, _WIDEST),
+        foreign(row.provider, _WIDEST),
         where_text(row),
         size_text(row) if row.size is not None and row.size >= _MEGABYTE else "-",
         tokens_text(row.window) if row.window else "-",
@@ -218,7 +221,7 @@ def _loaded_whole(row: ModelRow, now_ms: int) -> str:
         f"a window of {row.loaded_window:,} tokens" if row.loaded_window else "",
         bytes_text(row.loaded_size) if row.loaded_size else "",
         {"GPU": "all of it on the GPU", "CPU": "none of it on a GPU"}.get(share, share and f"{share[:-4]} on the GPU"),
-        f"until {on_the_clock(row.expires_at, now_ms)}" if row.expires_at else "",
+        f"until {foreign(on_the_clock(row.expires_at, now_ms), _LONG_NAME)}" if row.expires_at else "",
     ]
     return "yes: " + ", ".join(part for part in parts if part) if any(parts) else "yes"
 

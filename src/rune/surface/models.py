@@ -16,7 +16,7 @@ from rune.errors import (
     UsageError,
 )
 from rune.host.clock import Clock
-from rune.models.catalog import EMBEDDED, Catalog, Offer, can_chat
+from rune.models.catalog import EMBEDDED, Catalog, Offer, can_chat, is_stand_in
 from rune.models.discovery import Discovery
 from rune.models.ollama.catalog import leaves_the_machine
 from rune.models.probe import Prober
@@ -190,7 +190,7 @@ class Models:
             choice = await self._router.choose(
                 requested=None, conversation_model=None, configured=self._limits.configured or None
             )
-            answers, stand_in = choice.info.name, choice.info.provider == EMBEDDED
+            answers, stand_in = choice.info.name, is_stand_in(choice.info)
         except ModelError:  # why none would answer is said by whoever sends a message; here it is that none would
             answers, stand_in = "", False
         silent = len(catalog.failures)

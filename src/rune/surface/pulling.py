@@ -17,6 +17,8 @@ _LIKE: Final = "A name is like qwen3:4b; https://ollama.com/library lists them."
 # Speed is what came over so many seconds; before it was watched for the least of them there is none to tell.
 _OVER: Final = 8.0
 _LEAST: Final = 1.0
+# A model has a dozen parts; a server that names ever new ones must not fill the memory.
+_MOST_PARTS: Final = 1_000
 
 
 def check_name(name: str) -> str:
@@ -38,8 +40,9 @@ class PullMeter:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._done: dict[str, int] = {}
-        self._total: dict[str, int] = {}
+        self._parts: dict[str, tuple[int, int | None]] = {}
+        self._done = 0
+        self._total: int | None = None
         self._fresh = 0
         self._samples: deque[tuple[float, int]] = deque()
 
@@ -50,8 +53,7 @@ class PullMeter:
             self._samples.append((now, self._fresh))
             while len(self._samples) > 2 and now - self._samples[1][0] >= _OVER:  # noqa: PLR2004 - a speed is between two
                 self._samples.popleft()
-        done = sum(self._done.values()) if self._done else None
-        total = sum(self._total.values()) if self._total else None
+        done, total = self._done if self._parts else None, self._total
         speed = self._speed()
         left = None if not speed or done is None or total is None else max(total - done, 0) / speed
         return PullRow(
@@ -65,11 +67,16 @@ class PullMeter:
 
     def _take(self, part: str, done: int, total: int | None) -> None:
         # What a part begins with was fetched by an earlier pull, and says nothing about how fast this one is.
-        before = self._done.get(part, done)
-        self._done[part] = done
-        self._fresh += max(done - before, 0)
-        if total is not None:
-            self._total[part] = total
+        if part not in self._parts and len(self._parts) >= _MOST_PARTS:
+            return
+        before, known = self._parts.get(part, (None, None))
+        size = known if total is None else total
+        done = done if size is None else min(done, size)
+        self._fresh += 0 if before is None else max(done - before, 0)
+        self._done += done - (before or 0)
+        if size is not None:
+            self._total = (self._total or 0) + size - (known or 0)
+        self._parts[part] = done, size
 
     def _speed(self) -> float | None:
         if not self._samples:

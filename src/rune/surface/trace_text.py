@@ -41,6 +41,7 @@ def trace_text(trace: InferenceTraceRecord) -> str:
         f"model {milliseconds(trace.model_time_ms)}",
         f"prefix reuse {'first request' if trace.prefix_reuse is None else f'{trace.prefix_reuse:.3f}'}"
         + (f"   break: {trace.prefix_break}" if trace.prefix_break else ""),
+        *_asked(trace),
         "",
     ]
     if trace.per_block_tokens:
@@ -56,6 +57,19 @@ def trace_text(trace: InferenceTraceRecord) -> str:
     if trace.error:
         lines.append(f"  error: {trace.error}")
     return "\n".join(lines)
+
+
+def _asked(trace: InferenceTraceRecord) -> list[str]:
+    """Return a line for what was asked of the answers besides the prompt, if anything was."""
+    requests = trace.requests
+    asked = ["held to a schema"] if any(recipe.format for recipe in requests) else []
+    for word, values in (
+        ("thinking", [recipe.think for recipe in requests]),
+        ("temperature", [recipe.temperature for recipe in requests]),
+    ):
+        named = dict.fromkeys(f"{value}" for value in values if value is not None)
+        asked += [f"{word} {', '.join(named)}"] if named else []
+    return [f"asked for: {', '.join(asked)}"] if asked else []
 
 
 def number(value: int | None) -> str:

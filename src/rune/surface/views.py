@@ -240,10 +240,9 @@ class Views:
             messages = {message.id: message for message in await self.transcript(trace.conversation_id)}
         rebuilt: list[Reconstruction] = []
         for recipe in trace.requests:
-            names = {recipe.prefix, recipe.tools, *(block.blob for block in recipe.blocks)} - {""}
-            blobs = await asyncio.to_thread(self._blobs, sorted(names))
+            blobs = await asyncio.to_thread(self._blobs, sorted(recipe.blobs))
             said = [entry.message_id for entry in recipe.history]
-            lacking = [name for name in (*names, *said) if name not in blobs and name not in messages]
+            lacking = [name for name in (*recipe.blobs, *said) if name not in blobs and name not in messages]
             erased = await asyncio.to_thread(self._erased, lacking) if lacking else frozenset[str]()
             rebuilt.append(rebuild_messages(recipe, blobs, messages, erased))
         return tuple(rebuilt)

@@ -27,7 +27,7 @@ KEYS: Final = (
     ("f6", "a fork of what another Rune has open"),
     ("f8", "stop fetching or measuring a model"),
     ("ctrl+z, alt+z", "undo, redo in the prompt"),
-    ("ctrl+c", "clear the prompt; twice: leave"),
+    ("ctrl+c", "clear the prompt; when it is empty: stop the turn, else (twice) leave"),
     ("ctrl+d", "leave, on an empty prompt"),
     ("f1", "the commands and this list"),
 )

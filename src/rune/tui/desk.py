@@ -18,6 +18,7 @@ from rune.tui.app_start import CHANNELS, AppStart
 from rune.tui.arrivals import ArrivalWatch
 from rune.tui.errands import ModelErrands
 from rune.tui.folder_trust import FolderTrust
+from rune.tui.hints import as_typed
 from rune.tui.listing import Listing
 from rune.tui.outbox import Outbox
 from rune.tui.talk import Talk
@@ -69,7 +70,7 @@ class Desk:
     def notice(self) -> str:
         """Why nothing can be written, with what to do about it; "" where all is well."""
         why = self.surface.refusal()
-        return "" if why is None else notice(why)
+        return "" if why is None else as_typed(notice(why))
 
     @property
     def talk(self) -> Talk:

@@ -19,6 +19,7 @@ _ENDINGS: Final = {
     StopReason.INTERRUPTED: "interrupted when Rune was ended",
 }
 _KEPT: Final = "; what came is kept"
+_UNKEPT: Final = "; what came stands only here, and is gone when Rune is left"
 # What else is said where something came, and where nothing is left of what may have come.
 _LEFT: Final = {
     StopReason.LENGTH: (_KEPT, ""),
@@ -33,6 +34,14 @@ _LEFT: Final = {
 def ending_words(ending: Ending) -> str:
     """Return how it ended, why, whether anything of an answer is left, and what may have run; may hold foreign text."""
     kept, lost = _LEFT.get(ending.reason, ("", ""))
+    if kept and ending.text and _is_unsaved(ending.text):
+        kept = _UNKEPT
     why = f": {ending.text}" if ending.text else ""
     ran = "".join(f"; may have run: {effect}" for effect in ending.may_have_run)
     return f"{_ENDINGS[ending.reason]}{why}{kept if ending.kept else lost}{ran}"
+
+
+def _is_unsaved(error: str) -> bool:
+    from rune.turn.bounds import UNSAVED  # noqa: PLC0415 - only a failure needs it, the first picture does not wait
+
+    return error.startswith(UNSAVED)

@@ -48,6 +48,7 @@ class Outbox:
         self._stop = CancelToken()
         self._sending: asyncio.Task[None] | None = None
         self._on_its_way: Waiting | None = None
+        self._knows_stand_in = False  # that the small model answers stood on the screen when the message was sent
         self._flushes: Flushes[TurnEvent] = Flushes(self._take)
 
     @property
@@ -124,6 +125,7 @@ class Outbox:
         talk, reason = self._talk, None
         key, stop = talk.new_key(), CancelToken()
         self._stop = stop
+        self._knows_stand_in = talk.model is not None and talk.model.stand_in
         if talk.held_elsewhere and talk.conversation_id is not None:
             await self._look_again(talk.conversation_id)
         talk.transcript = sent(talk.transcript, key, message.text, asyncio.get_running_loop().time())
@@ -184,6 +186,8 @@ class Outbox:
         """Have an event shown: what comes in bursts gathered, anything else at once."""
         if isinstance(event, Notice) and event.about == "trust":
             return  # a row above the prompt says so
+        if isinstance(event, Notice) and event.about == "stand_in" and self._knows_stand_in:
+            return  # the greeting said so, and the header still does
         if isinstance(event, TextDelta | ThinkingDelta):
             self._flushes.put(event)
         else:

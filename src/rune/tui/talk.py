@@ -12,14 +12,14 @@ from rune.records.messages import Channel
 from rune.records.models import Thinking
 from rune.surface.rows import ContextUse
 from rune.surface.surface import Surface
-from rune.tui.hints import GONE
+from rune.tui.hints import GONE, in_the_app
 from rune.tui.onlooking import Onlooker
 from rune.tui.stored_talk import StoredTalk, read_stored
 from rune.tui.transcript_state import Answer, CommandOutput, Told, Transcript, followed, told
 from rune.turn.events import TurnOpened
 from rune.turn.request import TurnRequest
 
-EMBEDDED: Final = "embedded"  # the provider's name, as turns tell it
+STAND_IN: Final = ("embedded", "smollm2-135m-instruct")  # provider and name of the small model, as turns tell them
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +137,9 @@ class Talk:
         if event.remote and not any(isinstance(e, Answer) and e.model == event.model for e in self.transcript.entries):
             self._tell_remote(event.model)
         if event.model:
-            self.model = Model(name=event.model, remote=event.remote, stand_in=event.provider == EMBEDDED)
+            self.model = Model(
+                name=event.model, remote=event.remote, stand_in=(event.provider, event.model) == STAND_IN
+            )
             if self.requested_model == request.model:
                 self.requested_model = None  # the conversation knows it from now on
 
@@ -207,7 +209,7 @@ class Talk:
 
     def tell(self, text: str, hint: str = "", *, tier: int | None = None) -> None:
         """Show news that is nobody's speech."""
-        self.transcript = told(self.transcript, Told(key=self.new_key(), text=text, hint=hint, tier=tier))
+        self.transcript = told(self.transcript, Told(key=self.new_key(), text=text, hint=in_the_app(hint), tier=tier))
         self.changed()
 
     async def measure(self) -> None:
@@ -233,7 +235,7 @@ class Talk:
             self.model, self.no_model = Model(), error
         else:
             self.no_model = None
-            self.model = Model(name=row.name, remote=row.remote, stand_in=row.provider == EMBEDDED)
+            self.model = Model(name=row.name, remote=row.remote, stand_in=(row.provider, row.name) == STAND_IN)
         self.changed()
 
     async def close(self) -> None:

@@ -5,7 +5,7 @@ from rune.records.models import Thinking
 from rune.surface.commands.command import CommandCall
 from rune.surface.commands.registry import Commands
 from rune.surface.results import CommandResult
-from rune.tui.hints import in_the_app
+from rune.tui.hints import as_typed, in_the_app
 from rune.tui.talk import Talk
 
 
@@ -20,7 +20,7 @@ async def run_command(commands: Commands, talk: Talk, line: str, *, quiet: bool 
         show_failure(talk, line, error)
         return None
     if result.opens is None and not quiet:
-        talk.output(line, result.text, ok=result.ok)
+        talk.output(line, as_typed(result.text), ok=result.ok)
     if name == "/rename":
         await talk.measure()
     if result.thinking is not None:

@@ -214,7 +214,7 @@ def reduce(transcript: Transcript, event: TurnEvent, now: float) -> Transcript: 
             return _streamed(transcript, event, "thinking", now)
         case shown.Notice():
             key = _key(transcript, event.turn_id or "")
-            return told(transcript, Told(key=key, text=event.text, hint=event.hint, tier=event.tier))
+            return told(transcript, Told(key=key, text=event.text, hint=in_the_app(event.hint), tier=event.tier))
         case shown.TurnClosed():
             return _closed(transcript, event)
         case _:

@@ -93,7 +93,8 @@ class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_ask
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, tag="notice"):
     """Something a person should know. `tier` is 0, 1 or 2 for a failure, None for plain news. `about` names what a
-    surface may have on its screen anyway (`trust`: files that are not read), "" for all else.
+    surface may have on its screen anyway (`trust`: files that are not read; `stand_in`: that the small model answers
+    for want of another), "" for all else.
     """
 
     turn_id: str | None

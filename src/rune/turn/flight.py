@@ -57,10 +57,20 @@ class Answer(msgspec.Struct, kw_only=True):
         return "".join(self.text)
 
 
+class CallCounts(msgspec.Struct, kw_only=True):
+    """How a model's calls of tools came out: usable as they came, usable once repaired, or not at all."""
+
+    valid: int = 0
+    repaired: int = 0
+    failed: int = 0
+
+
 class ModelRun(msgspec.Struct, kw_only=True):
     """Which model answers a turn, and what its calls came to. Times in
     milliseconds; `notice` is what the person should know about the choice, `think` what its calls ask for.
-    `protocol` is how it asks for tools, where there are any.
+    `stand_in`: it was chosen for want of another, and the notice says so.
+    `protocol` is how it asks for tools, where there are any. `estimated` and `read` are the tokens of the newest
+    prompt that was answered: by the estimator, and as the server counted them.
     """
 
     transport: ChatTransport
@@ -68,10 +78,14 @@ class ModelRun(msgspec.Struct, kw_only=True):
     num_ctx: int
     protocol: ActionProtocol = "native"
     notice: str = ""
+    stand_in: bool = False
     think: ThinkLevel | None = None
     usage: Usage = msgspec.field(default_factory=Usage)
     latency_ms: int | None = None
     first_token_ms: int | None = None
+    estimated: int = 0
+    read: int | None = None
+    calls: CallCounts = msgspec.field(default_factory=CallCounts)
 
 
 class Flight(msgspec.Struct, kw_only=True):

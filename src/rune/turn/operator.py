@@ -327,7 +327,8 @@ class RuneOperator:
         if unread := self._unread(flight.request.folder, first):
             flight.emit(Notice(turn_id=flight.turn_id, text=unread, about="trust"))
         for text in self._worth_knowing(flight, session):
-            flight.emit(Notice(turn_id=flight.turn_id, text=text))
+            stand_in = flight.model is not None and flight.model.stand_in and text == flight.model.notice
+            flight.emit(Notice(turn_id=flight.turn_id, text=text, about="stand_in" if stand_in else ""))
         if problem is not None or flight.model is None:
             raise problem or RuntimeError("no model was chosen, for no reason")
         return await self._runtime.run(flight, session, flight.model)
@@ -391,10 +392,8 @@ class RuneOperator:
             # The person must know that what they read is not kept; recovery ends the turn at the next start.
             self._failures.answer("journal", error, flight.turn_id)
             outcome, trace_id = unsaved(error), None
-        lowered = ""
-        if flight.model is not None and flight.answer is not None and flight.answer.complete:
-            # Only now, when the answer is safe: a server that is slow to tell must not cost it.
-            lowered = await self._selection.check_window(flight.model, flight.settings.context.max_context)
+        # Only now, when the answer is safe: a server that is slow to tell must not cost it.
+        lowered = await self._selection.afterwards(flight)
         for text in filter(None, [*self._failures.untold(), lowered]):
             flight.emit(Notice(turn_id=flight.turn_id, text=text, tier=1))
         return closed(flight, outcome, conversation_id=session.conversation_id, trace_id=trace_id)

@@ -1,13 +1,32 @@
 """How a turn's work ended, as data: the one place where an exception becomes a reason."""
 
 import asyncio
+from typing import Final
 
 import msgspec
 
-from rune.errors import ContextOverflowError, ContextTruncatedError, ModelError, RuneError
+from rune.errors import (
+    BusyError,
+    CallCancelledError,
+    ContextOverflowError,
+    ContextTruncatedError,
+    ModelError,
+    ProtocolError,
+    RuneError,
+    ServerError,
+    StreamBrokenError,
+)
 from rune.records.turns import StopReason
 from rune.text.storable import storable
 from rune.turn.flight import Flight
+
+_ADVICE: Final[dict[type[RuneError], str]] = {
+    BusyError: "It was asked three times. Wait a moment, then send it again.",
+    StreamBrokenError: 'The server\'s log may say why. To go on from what came, say so: "go on".',
+    CallCancelledError: "Send it again.",
+    ServerError: "The server's log says more. Send it again, or choose another model: /model NAME, -m NAME.",
+    ProtocolError: "Something else than a model server may answer at that address.",
+}
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +70,15 @@ def failed(error: BaseException, *, partial: bool) -> Outcome:
         case _:
             reason = StopReason.BUG
     message = error.message if isinstance(error, RuneError) else f"unexpected {type(error).__name__}: {error}"
-    hint = error.hint if isinstance(error, RuneError) else "This is a defect of Rune; the log holds its traceback."
+    hint = _advice(error)
     return Outcome(
         reason=reason, error=storable(message), error_type=type(error).__name__, hint=storable(hint), exception=error
     )
+
+
+def _advice(error: BaseException) -> str:
+    """Return what a person can do: the error's own hint, else what helps with its kind (docs/models.md)."""
+    if not isinstance(error, RuneError):
+        return "This is a defect of Rune; the log holds its traceback."
+    kinds = (kind for kind in _ADVICE if isinstance(error, kind))
+    return error.hint or next((_ADVICE[kind] for kind in kinds), "")

@@ -1,18 +1,18 @@
 """The loop of a turn: ask the broker, ask the model, act, record; readable on one screen."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from rune.context.blocks import AssemblyRequest, Capsule, FrozenPrefix, ProjectFile
 from rune.context.broker import ContextBroker
 from rune.context.budget import MIN_TOOL_WINDOW
-from rune.errors import ModelError, ProtocolError
+from rune.errors import ContextTruncatedError, EmptyOutputError, ModelError, ProtocolError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.models.text_tools.acting import acting
 from rune.models.text_tools.constrained import constrained_request, think_before
-from rune.models.text_tools.second_try import deserves_second_try
+from rune.models.text_tools.second_try import deserves_second_try, is_lost_call
 from rune.models.transport import (
     ChatChunk,
     ChatRequest,
@@ -28,12 +28,14 @@ from rune.records.messages import ConversationMessageRecord
 from rune.records.models import ActionProtocol
 from rune.records.tools import ToolSchema
 from rune.records.turns import StopReason
+from rune.records.usage import Usage
 from rune.text.storable import storable
 from rune.turn import events as shown
 from rune.turn.flight import Answer, Flight, ModelRun, uninterrupted
 from rune.turn.limits import Stop, decide
 from rune.turn.recorder import TurnRecorder, new_answer
 from rune.turn.session import Session
+from rune.turn.tracing import as_asked
 
 # The longest answer, in characters: all that the window could hold, and never less than a long text.
 CHARACTERS_A_TOKEN = 8
@@ -70,13 +72,13 @@ class LocalToolRuntime:
             return stop.reason
         capsule = await self._assemble(flight, session, run)
         try:
-            reason = await self._ask(flight, run, capsule)
+            reason = await self._ask(flight, session, run, capsule)
         except ModelError as error:
             if not self._deserves_second_try(flight, run, error):
                 raise
             run.protocol = "constrained"
             capsule = await self._assemble(flight, session, run)
-            reason = await self._ask(flight, run, capsule)
+            reason = await self._ask(flight, session, run, capsule)
         return StopReason.LENGTH if reason == "length" else StopReason.ANSWERED
 
     async def _assemble(self, flight: Flight, session: Session, run: ModelRun) -> Capsule:
@@ -133,10 +135,28 @@ class LocalToolRuntime:
             project=self._project(folder),
         )
 
-    async def _ask(self, flight: Flight, run: ModelRun, capsule: Capsule) -> CompletionReason:
+    async def _ask(self, flight: Flight, session: Session, run: ModelRun, capsule: Capsule) -> CompletionReason:
         """Stream one answer into the flight; returns why the model stopped."""
         flight.counters = flight.counters.after_call()
         answer = flight.answer = new_answer(self._ids)
+        request = self._chat_request(run, capsule)
+        decided = flight.traces[-1][1]
+        flight.traces[-1] = (capsule, as_asked(decided, request))
+        served = _ends_noted(run.transport.chat(request), session, run, request)
+        started, spent = self._clock.monotonic(), run.usage
+        try:
+            return await self._stream(flight, run, answer, served)
+        except ModelError as error:
+            if run.usage is spent and (cost := _cost(error)) is not None:
+                run.usage = spent.plus(cost)
+                run.estimated, run.read = request.estimated, cost.prompt_tokens
+            if self._offered(run) and is_lost_call(error, protocol=self._protocol(run)):
+                run.calls.failed += 1
+            raise
+        finally:
+            run.latency_ms = (run.latency_ms or 0) + self._since(started)
+
+    def _chat_request(self, run: ModelRun, capsule: Capsule) -> ChatRequest:
         request = ChatRequest(
             model=run.info.name,
             messages=capsule.messages,
@@ -145,23 +165,25 @@ class LocalToolRuntime:
             estimated=capsule.estimated,
             think=run.think,
         )
-        tools, protocol = self._offered(run), self._protocol(run)
-        if protocol == "constrained":
-            request = constrained_request(request, tools, think=think_before(run.info, run.think))
+        if self._protocol(run) == "constrained":
+            think = think_before(run.info, run.think)
+            request = constrained_request(request, self._offered(run), think=think)
+        return request
+
+    async def _stream(
+        self, flight: Flight, run: ModelRun, answer: Answer, served: AsyncGenerator[ChatChunk, None]
+    ) -> CompletionReason:
         started = breath = self._clock.monotonic()
-        try:
-            async with aclosing(acting(run.transport.chat(request), tools=tools, protocol=protocol)) as chunks:
-                async for chunk in chunks:
-                    if run.first_token_ms is None and isinstance(chunk, TextDelta | ThinkingDelta):
-                        run.first_token_ms = self._since(started)
-                    if (done := self._take(flight, run, answer, chunk)) is not None:
-                        return done
-                    if self._clock.monotonic() - breath > BREATH_SECONDS:
-                        # A burst of tokens comes without a pause; keys, signals and painting must get their turn.
-                        await asyncio.sleep(0)
-                        breath = self._clock.monotonic()
-        finally:
-            run.latency_ms = (run.latency_ms or 0) + self._since(started)
+        async with aclosing(acting(served, tools=self._offered(run), protocol=self._protocol(run))) as chunks:
+            async for chunk in chunks:
+                if run.first_token_ms is None and isinstance(chunk, TextDelta | ThinkingDelta):
+                    run.first_token_ms = self._since(started)
+                if (done := self._take(flight, run, answer, chunk)) is not None:
+                    return done
+                if self._clock.monotonic() - breath > BREATH_SECONDS:
+                    # A burst of tokens comes without a pause; keys, signals and painting must get their turn.
+                    await asyncio.sleep(0)
+                    breath = self._clock.monotonic()
         raise ProtocolError(f"{run.info.provider} ended its stream without an end or an error")
 
     def _take(self, flight: Flight, run: ModelRun, answer: Answer, chunk: ChatChunk) -> CompletionReason | None:
@@ -179,9 +201,11 @@ class LocalToolRuntime:
             case Progress(phase=phase, done=done, total=total):
                 flight.emit(shown.Progress(turn_id=flight.turn_id, phase=phase, done=done, total=total))
             case ToolCallReady(call=call):
+                if self._offered(run):
+                    run.calls.repaired += call.source == "repaired"
+                    run.calls.valid += call.source != "repaired"
                 raise ProtocolError(f"the model asked for the tool {call.name!r}, and none was offered")
-            case Completed(reason=reason, usage=usage):
-                run.usage = run.usage.plus(usage)
+            case Completed(reason=reason):
                 answer.complete = True
                 return reason
         # A server that never ends must not fill the memory; what came is kept, and marked as cut off.
@@ -189,3 +213,31 @@ class LocalToolRuntime:
 
     def _since(self, started: float) -> int:
         return round((self._clock.monotonic() - started) * 1000)
+
+
+async def _ends_noted(
+    served: AsyncGenerator[ChatChunk, None], session: Session, run: ModelRun, request: ChatRequest
+) -> AsyncGenerator[ChatChunk, None]:
+    """Pass a transport's own stream on, and take from its end what the call cost before anybody makes another end of
+    it. Raises ContextTruncatedError instead of the end of an answer whose prompt was cut.
+    """
+    async with aclosing(served):
+        async for chunk in served:
+            if isinstance(chunk, Completed):
+                run.usage = run.usage.plus(chunk.usage)
+                run.estimated, run.read = request.estimated, chunk.usage.prompt_tokens
+                if (cut := session.watch(run).look(request, chunk.usage)) is not None:
+                    raise cut
+            yield chunk
+
+
+def _cost(error: ModelError) -> Usage | None:
+    """Return what is known of the cost of a call that had no end; None where the error does not say."""
+    match error:
+        case ContextTruncatedError(served=int(served), window=int(window)) if served <= window:
+            # A count over the window is of a prompt that was refused: nothing was read.
+            return Usage(calls=1, prompt_tokens=served)
+        case EmptyOutputError(generated=int(generated)):
+            return Usage(calls=1, output_tokens=generated)
+        case _:
+            return None

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 from rune.config.settings import Settings
 from rune.context.budget import MIN_WINDOW
 from rune.context.window import WindowBook
-from rune.errors import ModelError
+from rune.errors import ModelError, StorageError
 from rune.models.router import Choice, Router
 from rune.models.transport import ModelInfo
+from rune.models.truncation import was_cut
 from rune.records.models import ActionProtocol
 from rune.turn.failures import TurnFailures
-from rune.turn.flight import Flight, ModelRun
+from rune.turn.flight import CallCounts, Flight, ModelRun
 from rune.turn.model_health import ModelHealth
 from rune.turn.outcome import Outcome
 
@@ -19,6 +20,8 @@ PATIENCE_SECONDS = 1.0
 
 # How a model asks for tools. It raises nothing: what cannot be looked up is guessed, and no turn fails for it.
 ProtocolFor = Callable[[ModelInfo], Awaitable[ActionProtocol]]
+# Adds one turn's calls, of which there may be none, to what is known of a model. Raises StorageError.
+CountCalls = Callable[[ModelInfo, CallCounts], Awaitable[None]]
 
 
 async def _native(info: ModelInfo) -> ActionProtocol:
@@ -27,7 +30,9 @@ async def _native(info: ModelInfo) -> ActionProtocol:
 
 
 class ModelSelection:
-    """Chooses through the router, and fixes the window once for each model. `protocol` says how one asks for tools."""
+    """Chooses through the router, and fixes the window once for each model. `protocol` says how one asks for tools,
+    `count` is told how its calls came out.
+    """
 
     def __init__(
         self,
@@ -37,12 +42,14 @@ class ModelSelection:
         memory: Callable[[], int | None],
         failures: TurnFailures,
         protocol: ProtocolFor = _native,
+        count: CountCalls | None = None,
     ) -> None:
         self._router = router
         self._windows = windows
         self._memory = memory
         self._failures = failures
         self._protocol = protocol
+        self._count = count
         self._health = ModelHealth(failures)
         self._checked: set[str] = set()
 
@@ -70,6 +77,7 @@ class ModelSelection:
             num_ctx=window.num_ctx,
             protocol=await self._protocol(choice.info),
             notice=choice.notice,
+            stand_in=choice.reason == "embedded_stand_in",
         )
 
     async def expect(self, *, requested: str | None, conversation_model: str, configured: str) -> ModelInfo:
@@ -98,11 +106,27 @@ class ModelSelection:
         self._health.found()
         return choice
 
+    async def afterwards(self, flight: Flight) -> str:
+        """Take in, once a turn's end is written, what its calls show of the model; returns what to tell the person."""
+        run = flight.model
+        if run is None:
+            return ""
+        if self._count is not None:
+            try:
+                await self._count(run.info, run.calls)
+            except StorageError as error:
+                self._failures.background("scorecard", error)
+        if run.read is None and (flight.answer is None or not flight.answer.complete):
+            # Nothing shows that the model is loaded.
+            return ""
+        return await self.check_window(run, flight.settings.context.max_context)
+
     async def check_window(self, run: ModelRun, max_context: int) -> str:
         """Compare once, after a model's first answer, the window in force with the one asked for.
 
-        Returns what to tell the person when the server gave less; the smaller one holds from now on. A
-        server that does not answer at once is asked again after the next answer: nobody waits for this.
+        Returns what to tell the person when the server gave less, and that the answer, which is stored by then, may
+        rest on part of its prompt; the smaller window holds from now on. A server that does not answer at once is
+        asked again after the next answer: nobody waits for this.
         """
         key = f"{run.info.provider}/{run.info.name}"
         if key in self._checked:
@@ -122,7 +146,13 @@ class ModelSelection:
             self._failures.degraded("context_discovery", odd)
             return ""
         self._windows.lower(run.info, served, max_context)
-        return (
+        lowered = (
             f"{run.info.name} was loaded with a window of {served:,} tokens instead of {run.num_ctx:,}; "
             "the smaller one counts from now on"
+        )
+        if run.read is None or not was_cut(run.estimated, run.read, served):
+            return lowered
+        return (
+            f"{lowered}. The prompt of this answer was most likely cut: about {run.estimated:,} tokens were sent, "
+            f"{run.read:,} were read"
         )

@@ -6,6 +6,7 @@ from rune.context.blocks import FrozenPrefix
 from rune.context.prefix import decode_prefix
 from rune.context.reconstruct import rebuild_messages
 from rune.errors import EvidenceTamperedError, InvalidRecordError, NotFoundError, RuneError, UsageError
+from rune.models.truncation import TruncationWatch
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.models import Thinking
 from rune.records.tasks import TaskStateRecord
@@ -18,7 +19,7 @@ from rune.store.tasks import TaskStateRepository
 from rune.store.traces import TraceRepository
 from rune.store.turns import TurnRepository
 from rune.turn.failures import TurnFailures
-from rune.turn.flight import uninterrupted
+from rune.turn.flight import ModelRun, uninterrupted
 
 
 class Session:
@@ -51,6 +52,15 @@ class Session:
         self.unthinking = ""
         self.owed: list[Draft] = []
         self.interrupted = False
+        self._watched: tuple[str, str, str, int] | None = None
+        self._watch = TruncationWatch()
+
+    def watch(self, run: ModelRun) -> TruncationWatch:
+        """Return what looks for cut prompts: one for as long as the model and its window stay what they are."""
+        watched = (run.info.provider, run.info.name, run.info.digest, run.num_ctx)
+        if watched != self._watched:
+            self._watched, self._watch = watched, TruncationWatch()
+        return self._watch
 
     async def enter(self, *, turn: bool = False) -> None:
         """Wait until nobody else changes the conversation; `exit` lets the next one in. `turn`: for a turn."""
@@ -191,7 +201,7 @@ class Sessions:
             return b""
         recipe = trace.requests[-1]
         blobs: dict[str, bytes] = {}
-        for blob in {recipe.prefix, recipe.tools, *(block.blob for block in recipe.blocks)} - {""}:
+        for blob in recipe.blobs:
             blobs[blob] = await asyncio.to_thread(self._evidence.get, blob)
         rebuilt = rebuild_messages(recipe, blobs, {message.id: message for message in session.history})
         if not rebuilt.matches:

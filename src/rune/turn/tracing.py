@@ -1,5 +1,10 @@
 """Builds a run's trace from what broker and transport measured; measures nothing itself."""
 
+import msgspec
+
+from rune.context.blocks import ContextTrace
+from rune.context.render import evidence_id
+from rune.models.transport import ChatRequest
 from rune.records.traces import InferenceTraceRecord
 from rune.records.turns import StopReason
 from rune.turn.flight import Flight
@@ -7,6 +12,16 @@ from rune.turn.outcome import Outcome
 
 ERROR_LENGTH = 300
 _GOOD = (StopReason.ANSWERED, StopReason.PAUSED)
+
+
+def as_asked(trace: ContextTrace, request: ChatRequest) -> ContextTrace:
+    """Return what was decided about a prompt with what the request besides asks of its answer."""
+    recipe = msgspec.structs.replace(trace.recipe, think=request.think, temperature=request.temperature)
+    if request.format is None:
+        return msgspec.structs.replace(trace, recipe=recipe)
+    schema = evidence_id(request.format)
+    recipe = msgspec.structs.replace(recipe, format=schema)
+    return msgspec.structs.replace(trace, recipe=recipe, blobs={**trace.blobs, schema: request.format})
 
 
 def build_trace(flight: Flight, outcome: Outcome, trace_id: str) -> InferenceTraceRecord:

@@ -149,6 +149,13 @@ LINES: dict[str, Fault] = {
     "status line": Fault(b'{"status":"loading"}\n' + WHOLE, "stop", "Hi there"),
     "a line of /api/generate": Fault(b'{"response":"Hi","done":false}\n' + done(), EmptyOutputError),
     "a line of 10 MB": Fault(line({"content": "a" * 10 * MEGABYTE}) + done(), "stop", "a" * 10 * MEGABYTE, coarse=True),
+    "much, and nothing of an answer": Fault(
+        HI + line({"content": ""}, padding="a" * MEGABYTE) * 33 + done(),
+        ProtocolError,
+        "Hi",
+        says="nothing of an",
+        coarse=True,
+    ),
     "a line over the cap": Fault(HI + b"a" * 17 * MEGABYTE, ProtocolError, "Hi", says="longer than", coarse=True),
 }
 

@@ -22,6 +22,7 @@ from tests.ollama_server import (
     Fetchable,
     OllamaServer,
     Part,
+    Pause,
     Reply,
     Wait,
     cut,
@@ -194,6 +195,15 @@ async def test_silence_is_a_timeout(server: OllamaServer) -> None:
     assert len(steps) == 1
     assert isinstance(error, ModelTimeoutError)
     await asyncio.wait_for(server.asked("/api/pull")[0].gone.wait(), DEADLINE)
+    await transport.close()
+
+
+async def test_blank_lines_are_silence_too(server: OllamaServer) -> None:
+    transport = OllamaTransport(server.url, first_byte_timeout=0.3)
+    drip: list[Part] = [each for _ in range(200) for each in (b"\n", Pause(0.02))]
+    server.reply("/api/pull", stream(MANIFEST, *drip, SUCCESS))
+    steps, error = await fetched(transport, "new:1b")
+    assert (len(steps), type(error)) == (1, ModelTimeoutError)
     await transport.close()
 
 

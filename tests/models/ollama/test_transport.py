@@ -302,7 +302,7 @@ async def test_a_full_queue_is_tried_twice_more(
 async def test_a_model_that_is_not_there_says_how_to_get_it(server: OllamaServer, transport: OllamaTransport) -> None:
     _, error = await collect(transport, request("nosuch"))
     assert isinstance(error, ModelNotFoundError)
-    assert "`ollama pull nosuch`" in error.hint
+    assert "`rune models pull nosuch`" in error.hint
 
 
 async def test_messages_that_would_only_load_the_model_are_never_sent(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rune.errors import (
+    ContextTruncatedError,
     ModelError,
     ProtocolError,
     ServerError,
@@ -40,6 +41,27 @@ from tests.openai_server import (
     usage,
     words,
 )
+
+
+@pytest.mark.parametrize(
+    ("row", "read", "cut"),
+    [({"max_model_len": 2048}, 2000, True), ({"max_model_len": 8192}, 2000, False), ({}, 2000, False)],
+    ids=["smaller", "large enough", "unknown"],
+)
+async def test_a_prompt_that_the_server_cut_to_its_own_window_is_no_whole_answer(
+    row: dict[str, Any], read: int, cut: bool
+) -> None:
+    async with OpenAIServer([{"id": "test", **row}], key=KEY) as server:
+        transport = OpenAITransport(address(server))
+        await transport.models()
+        server.reply(CHAT, stream(*words("It is"), finish(), usage(prompt=read), DONE))
+        seen, error = await collect(transport, request("openai-compatible/test", estimated=3000))
+        await transport.close()
+    assert text_of(seen) == "It is"
+    assert any(isinstance(chunk, Completed) for chunk in seen) is not cut
+    assert isinstance(error, ContextTruncatedError) is cut
+    if isinstance(error, ContextTruncatedError):
+        assert (error.estimated, error.served, error.window) == (3000, 2000, 2048)
 
 
 class OpenAIStage:

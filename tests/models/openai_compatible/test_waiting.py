@@ -10,6 +10,7 @@ from rune.errors import (
     BusyError,
     ModelTimeoutError,
     ModelUnavailableError,
+    ProtocolError,
     StreamBrokenError,
 )
 from rune.models.openai_compatible.address import ServerAddress
@@ -59,6 +60,15 @@ async def test_silence_between_pieces_is_another_and_comments_do_not_break_it(op
     assert isinstance(error, ModelTimeoutError)
     assert error.phase == "token"
     assert time.monotonic() - began < 1.5
+    await transport.close()
+
+
+async def test_a_server_that_sends_on_and_on_and_nothing_of_an_answer_is_left(openai_server: OpenAIServer) -> None:
+    transport = OpenAITransport(address(openai_server))
+    megabyte = b'data: {"choices":[],"padding":"' + b"a" * (1 << 20) + b'"}\n\n'
+    openai_server.reply(CHAT, stream(*words("one"), *[megabyte] * 65, finish(), DONE))
+    chunks, error = await collect(transport, request("test"))
+    assert (text_of(chunks), type(error)) == ("one", ProtocolError)
     await transport.close()
 
 

@@ -113,6 +113,10 @@ def test_one_call_in_many_spellings(text: str) -> None:
         ('{"tool": "read_file" and so on', '{"tool": "read_file" and so on'),
         ("[1, 2]", "[1, 2]"),
         (" \n ", ""),
+        ("```\n```", "```\n```"),
+        ("```json\n", ""),
+        ('{"answer": "x"}\n```\n```', "x\n```\n```"),
+        ('\ufeff \n{"answer": "x"} \n', "x"),
     ],
 )
 def test_whatever_is_no_call_is_text_and_none_of_it_is_lost(text: str, said: str) -> None:
@@ -132,6 +136,8 @@ def test_whatever_is_no_call_is_text_and_none_of_it_is_lost(text: str, said: str
         ('{"tool": "read_file", "arguments": {"path": a.py}}', "read_file", "not JSON"),
         ('{"tool": "read_file", "arguments": {"path": "a.p', "read_file", "middle"),
         ('{"tool": "read_', "", "middle"),
+        ('{"tool": "read_file", "arguments": {"path": "a.py"}, "tool": "rm"}', "read_file", "twice"),
+        ('{"tool": "read_file", "' + "a" * 2_000, "read_file", "no end"),
     ],
 )
 def test_a_call_that_cannot_be_used_is_typed_with_its_reason(text: str, tool: str, reason: str) -> None:
@@ -168,6 +174,16 @@ def test_what_was_held_back_when_a_stream_breaks_is_given_out() -> None:
     reader.feed('{"tool": "read_file", "argu')
     assert reader.release() == [TextDelta('{"tool": "read_file", "argu')]
     assert (reader.release(), reader.end()) == ([], [])
+
+
+@pytest.mark.parametrize("beginning", ["", "```", '{"tool": "read_file", "', '{"answer": "x"}', '{"answer": "x"}```'])
+@pytest.mark.parametrize("unit", ["    ", "abcd", "\\n"])
+@pytest.mark.timeout(20)
+def test_what_never_becomes_a_move_costs_no_more_with_each_piece(beginning: str, unit: str) -> None:
+    reader = ConstrainedReader([READ])
+    reader.feed(beginning)
+    for _ in range(50_000):
+        reader.feed(unit)
 
 
 def test_a_call_without_an_end_does_not_fill_the_memory() -> None:

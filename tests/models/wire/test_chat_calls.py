@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rune.errors import UnusableCallError
-from rune.models.wire.chat_calls import CallAssembly, Fragment, Function
+from rune.errors import ProtocolError, UnusableCallError
+from rune.models.wire.chat_calls import MOST_CALLS, CallAssembly, Fragment, Function
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 _VALUES = st.recursive(
@@ -119,3 +119,31 @@ def test_arguments_that_are_no_object_make_a_call_that_cannot_be_used(arguments:
     assembly.add(Fragment(index=0, id="a", function=Function(name="read", arguments=arguments)))
     with pytest.raises(UnusableCallError, match="'read'"):
         assembly.whole()
+
+
+@pytest.mark.timeout(20)
+def test_a_call_in_a_hundred_thousand_fragments_that_look_like_its_end_costs_linear_time() -> None:
+    calls = CallAssembly()
+    calls.add(Fragment(index=0, id="a", function=Function(name="read", arguments='{"path":"')))
+    for number in range(100_000):
+        calls.add(Fragment(index=0, id=f"id{number}", function=Function(name="read", arguments="if {x} {y} {z}")))
+    calls.add(Fragment(index=0, function=Function(arguments='"}')))
+    assert [call.name for call in calls.whole()] == ["read"]
+
+
+def test_calls_without_an_end_are_no_answer() -> None:
+    calls = CallAssembly()
+    one = Function(name="read", arguments="{}")
+    for number in range(MOST_CALLS):
+        calls.add(Fragment(index=number, function=one))
+    assert len({call.id for call in calls.whole()}) == MOST_CALLS
+    with pytest.raises(ProtocolError, match="more than 1,000 times"):
+        calls.add(Fragment(index=MOST_CALLS, function=one))
+
+
+def test_arguments_without_an_end_do_not_fill_the_memory() -> None:
+    calls = CallAssembly()
+    piece = Fragment(index=0, function=Function(name="read", arguments="a" * 1_000_000))
+    with pytest.raises(ProtocolError, match="characters"):
+        for _ in range(20):
+            calls.add(piece)

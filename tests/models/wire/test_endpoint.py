@@ -81,6 +81,12 @@ def test_a_password_in_an_address_is_not_repeated() -> None:
     assert "hunter2" not in caught.value.message + caught.value.hint
 
 
+def test_a_key_in_an_address_is_not_repeated() -> None:
+    with pytest.raises(ConfigError, match="has no place in an address") as caught:
+        ollama_base_url("http://host/v1?key=hunter2")
+    assert "hunter2" not in caught.value.message + caught.value.hint
+
+
 @pytest.mark.parametrize(
     ("host", "where"),
     [

@@ -99,6 +99,15 @@ def test_text_without_a_mark_passes_as_it_is(text: str) -> None:
     assert sorted_out([text]) == ("", text)
 
 
+@pytest.mark.parametrize("beginning", ["", "<think>", "<think>a", "<think>a</think>"])
+@pytest.mark.timeout(10)
+def test_blanks_without_an_end_cost_no_more_with_each_piece(beginning: str) -> None:
+    leaked = LeakedThinkingFilter()
+    leaked.feed(beginning)
+    for _ in range(200_000):
+        assert leaked.feed("  \n ") == []
+
+
 def test_text_that_cannot_be_a_mark_is_given_at_once() -> None:
     leaked = LeakedThinkingFilter()
     assert leaked.feed("a<b") == [TextDelta("a<b")]

@@ -13,6 +13,7 @@ import msgspec
 from rune.errors import ModelUnavailableError
 
 _FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_OTHER_FILE = "Name another file in RUNE_EMBEDDED_MODEL, or unset it: the small model is used then."
 _STRING = 8
 _ARRAY = 9
 _MOST_ITEMS = 4_000_000
@@ -55,12 +56,12 @@ def read_header(path: Path) -> GgufHeader:
     except OSError as error:
         raise ModelUnavailableError(
             f"the model file {path} cannot be read: {error.strerror}",
-            hint="Run `rune models fetch-embedded`, or name another file in RUNE_EMBEDDED_MODEL.",
+            hint=_OTHER_FILE,
         ) from error
     except (ValueError, OverflowError, struct.error) as error:
         raise ModelUnavailableError(
             f"{path} is not a usable GGUF model file: {error}",
-            hint="Name another file in RUNE_EMBEDDED_MODEL, or run `rune models fetch-embedded`.",
+            hint=_OTHER_FILE,
         ) from error
     architecture = _text(values, "general.architecture")
     window = values.get(f"{architecture}.context_length")

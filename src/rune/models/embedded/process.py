@@ -117,7 +117,7 @@ async def start_worker(launch: Launch) -> EmbeddedWorker:
         raise ModelUnavailableError(f"the embedded model's library cannot be loaded: {reason}", hint=INSTALL_HINT)
     raise ModelUnavailableError(
         f"the embedded model {launch.model.name!r} cannot be loaded: {reason}",
-        hint=f"The log is {launch.log_path}. `rune models fetch-embedded` checks the file that comes with Rune.",
+        hint=f"Is the file whole? Fetch it again where it came from, or name another. The log is {launch.log_path}.",
     )
 
 

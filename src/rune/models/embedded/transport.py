@@ -21,6 +21,7 @@ from rune.errors import (
     ModelUnavailableError,
     Phase,
 )
+from rune.models.catalog import STAND_IN
 from rune.models.embedded.client import EmbeddedClient, open_client
 from rune.models.embedded.gguf import read_header
 from rune.models.embedded.model_file import SMOLLM2
@@ -32,7 +33,7 @@ from rune.records.traces import Dialect
 if TYPE_CHECKING:
     import httpx
 
-SMOLLM2_NAME = "smollm2-135m-instruct"
+SMOLLM2_NAME = STAND_IN
 
 _COUNTING_WINDOW = 8192
 _CALL_OFF = 0.1

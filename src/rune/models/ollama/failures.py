@@ -54,6 +54,7 @@ _UNREADABLE_CALL: Final = re.compile(
 )
 # Servers from before there were levels of thinking know a truth value only.
 _NO_LEVEL: Final = re.compile(r"invalid think value|cannot unmarshal string .*\bthink\b", re.IGNORECASE)
+_MEMORY: Final = re.compile(r"resource limitations|out of memory|more system memory", re.IGNORECASE)
 _NO_SUCH_MODEL: Final = re.compile(r"model .*not found|try pulling it", re.IGNORECASE | re.DOTALL)
 _NOT_OLLAMA: Final = "Is that an Ollama server? Check the address in OLLAMA_HOST or `model.host`."
 
@@ -104,7 +105,8 @@ def typed(said: ErrorText, *, status: int, phase: Phase, asked: Asked) -> ModelE
     if missing := _CAPABILITY.search(said.text):
         return CapabilityMissingError(asked.model, _CAPABILITIES[missing[1].lower()])
     if status == HTTPStatus.NOT_FOUND or (status == 0 and _NO_SUCH_MODEL.search(said.text)):
-        return ModelNotFoundError(f"model {asked.model!r} not found", hint=f"Get it with `ollama pull {asked.model}`.")
+        hint = f"Get it with `rune models pull {asked.model}`, or choose another: /model."
+        return ModelNotFoundError(f"model {asked.model!r} not found", hint=hint)
     if status == HTTPStatus.SERVICE_UNAVAILABLE or "server busy" in said.text:
         return BusyError(f"the model server is busy: {said.text}" if said.text else "the model server is busy")
     if status == _CALLED_OFF:
@@ -146,8 +148,10 @@ def _hint(said: ErrorText, status: int) -> str:
         return f"Sign in at {signin} or choose a model on this machine."
     if status == HTTPStatus.FORBIDDEN and not said.text:
         return "The server refuses this host name: set OLLAMA_HOST to one that it accepts (OLLAMA_ORIGINS there)."
-    if "resource limitations" in said.text or "out of memory" in said.text:
-        return "Choose a smaller model, or a smaller window."
+    if _MEMORY.search(said.text):
+        return "Choose a smaller model, or a smaller window (`context.max_context`)."
+    if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return "It wants a key, which Ollama does not: a server of OpenAI's kind is set as RUNE_OPENAI_URL."
     if _UNREADABLE_CALL.search(said.text):
         return "The model wrote a tool call that its server could not read. Ask again, or choose another model."
     return ""

@@ -39,12 +39,13 @@ async def pull(http: ServerHttp, model: str, *, silence: float) -> AsyncGenerato
         except ServerError as error:
             raise _refused(error, model) from error
         stack.push_async_callback(response.aclose)
-        parts, splitter = response.aiter_bytes(), LineSplitter()
-        while (part := await http.read(parts, _in(silence), "token")) is not None:
+        parts, splitter, deadline = response.aiter_bytes(), LineSplitter(), _in(silence)
+        while (part := await http.read(parts, deadline, "token")) is not None:
             for progress in _read(splitter, part, asked):
                 yield progress
                 if progress.status == SUCCESS:
                     return
+                deadline = _in(silence)  # blank lines are silence too
         for progress in _unfinished(splitter, asked):
             yield progress
             if progress.status == SUCCESS:

@@ -14,6 +14,7 @@ from rune.errors import (
     ModelError,
     ModelUnavailableError,
     Phase,
+    ProtocolError,
     ServerError,
     StreamBrokenError,
 )
@@ -24,7 +25,7 @@ from rune.models.ollama.wire import AnswerDecoder, chat_body, offers_tools
 from rune.models.transport import ChatChunk, ChatRequest, Completed, LoadedModel, ModelInfo, Progress, PullProgress
 from rune.models.wire.endpoint import locality
 from rune.models.wire.http import CONNECT_TIMEOUT, Asked, ClientFactory, ServerHttp, make_client
-from rune.models.wire.ndjson import LineSplitter
+from rune.models.wire.ndjson import LINE_CAP, LineSplitter
 from rune.records.traces import Dialect
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _BUSY_PAUSES: Final = (0.5, 1.5)
 # After the proof that an answer is whole only the body's own end is still to come; reading it keeps the
 # connection for the next call.
 _DRAIN: Final = 0.05
+# A server that sends on and on and nothing of an answer: larger than the largest line.
+_MOST_UNSAID: Final = 2 * LINE_CAP
 # Whoever chooses a model lists all of them and then describes one: so soon, the list is the same.
 _FRESH: Final = 1.0
 
@@ -191,17 +194,21 @@ class OllamaTransport:
     async def _answer(self, opened: "_Opened", request: ChatRequest) -> AsyncGenerator[ChatChunk]:
         decoder, splitter = AnswerDecoder(request), LineSplitter()
         silence = _Silence(opened.deadline, self._between_lines(request))
-        part = opened.first
+        part, unsaid = opened.first, 0
         try:
             while part is not None:
+                unsaid += len(part)
                 for line in splitter.feed(part):
                     silence.heard(line)
                     for chunk in decoder.read(line, splitter.number):
                         if isinstance(chunk, Completed):
                             await self._drain(opened.parts)
+                        unsaid = 0
                         yield chunk
                     if decoder.done:
                         return
+                if unsaid > _MOST_UNSAID:
+                    raise ProtocolError(f"{self._http.url} sent {unsaid:,} bytes and nothing of an answer")
                 part = await self._http.read(opened.parts, silence.begin(), silence.phase)
                 silence.end()
             for chunk in decoder.ended(splitter.rest(), splitter.number):

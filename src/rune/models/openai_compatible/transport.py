@@ -26,11 +26,13 @@ from rune.models.openai_compatible.address import ServerAddress
 from rune.models.openai_compatible.failures import ServerWords, is_loading, refused_fields
 from rune.models.openai_compatible.wire import chat_body, chat_fields, embed_body, read_vectors
 from rune.models.transport import ChatChunk, ChatRequest, Completed, LoadedModel, ModelInfo, Progress
+from rune.models.truncation import truncated, was_cut
 from rune.models.wire.chat_events import ChatAnswer
 from rune.models.wire.chat_failures import Said
 from rune.models.wire.chat_request import offers_tools
 from rune.models.wire.http import CONNECT_TIMEOUT, Asked, ClientFactory, ServerHttp, make_client
 from rune.records.traces import Dialect
+from rune.records.usage import Usage
 
 if TYPE_CHECKING:
     import httpx
@@ -152,6 +154,8 @@ class OpenAITransport:
         try:
             async with aclosing(self._answer(response, answer, request, deadline)) as chunks:
                 async for chunk in chunks:
+                    if isinstance(chunk, Completed):
+                        self._check_read(request, chunk.usage)
                     yield chunk
         except ModelError:
             for chunk in answer.held():
@@ -167,7 +171,7 @@ class OpenAITransport:
         if kind in {"text/html", "application/xhtml+xml"}:
             raise ProtocolError("the answer is a web page", hint=f"Is {self._address.url} a server of chat models?")
         # The first time-out began with the call, not with the status line.
-        parts, heard, events = response.aiter_bytes(), deadline - self._first_byte_timeout, 0
+        parts, heard, events, unsaid = response.aiter_bytes(), deadline - self._first_byte_timeout, 0, 0
         if kind == "application/json":
             body = await self._whole(parts, deadline)
             for chunk in answer.take(body):
@@ -179,7 +183,11 @@ class OpenAITransport:
             for chunk in answer.ended() if part is None else answer.read(part):
                 if isinstance(chunk, Completed):
                     await self._drain(parts)
+                unsaid = 0
                 yield chunk
+            unsaid += len(part or b"")
+            if unsaid > _BODY_CAP:
+                raise ProtocolError(f"{self._address.url} sent {unsaid:,} bytes and nothing of an answer")
             if answer.events > events:  # comments that only keep the connection open are no progress
                 heard, events = self._now(), answer.events
 
@@ -235,6 +243,13 @@ class OpenAITransport:
         return self._words.from_stream(
             said, begun=begun(), asked=Asked(model=request.model, estimated=request.estimated)
         )
+
+    def _check_read(self, request: ChatRequest, usage: Usage) -> None:
+        """Raise ContextTruncatedError where the count betrays that the server cut the prompt to its own window."""
+        window = next((each.window for each in self._listed[1] if each.is_named(request.model)), None)
+        served = usage.prompt_tokens
+        if window is not None and served is not None and was_cut(request.estimated, served, window):
+            raise truncated(estimated=request.estimated, served=served, window=window)
 
     def _patience(self, phase: Phase, request: ChatRequest) -> float:
         if phase == "first_byte":

@@ -25,15 +25,17 @@ _MEMBERS: Final = (TOOL, ARGUMENTS, ANSWER)
 
 _Place = Literal["start", "key", "colon", "value", "inside", "answer", "next", "after", "prose", "failed"]
 
-# Before an object: blanks, and a fence that some models put round everything.
-_OPENING: Final = re.compile(r"\ufeff?\s*(?:```\w*\s*)?(?=\{)")
-_PERHAPS_OPENING: Final = re.compile(r"\ufeff?\s*(?:`{1,2}|```\w*\s*)?")
-_PERHAPS_CLOSING: Final = re.compile(r"\s*(?:`{1,2}|```\s*)?")
-_CLOSING: Final = re.compile(r"\s*(?:```\s*)?")
+# Round an object: blanks, and a fence that some models put round everything. What is read again with each piece
+# that comes has a bound: a model that is held to a schema may write blanks until its window is full.
+_SPACE: Final = re.compile(r"\s*")
+_OPENING: Final = re.compile(r"```\w{0,40}(?=[\s{])")
+_PERHAPS_OPENING: Final = re.compile(r"`{0,2}|```\w{0,40}")
+_CLOSING: Final = re.compile(r"```")
+_PERHAPS_CLOSING: Final = re.compile(r"`{0,2}")
 
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
-_KEY: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_PERHAPS_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*\\?', re.DOTALL)
+_KEY: Final = re.compile(r'"((?:[^"\\]|\\.){0,1000})"', re.DOTALL)
+_PERHAPS_KEY: Final = re.compile(r'"(?:[^"\\]|\\.){0,1000}\\?', re.DOTALL)
 _SCALAR: Final = re.compile(r"[^\s,{}\[\]\"]+")
 _NAMED: Final = re.compile(rf'"{TOOL}"\s*:\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
@@ -50,6 +52,7 @@ class ConstrainedReader:
         self._object: list[str] = []
         self._hidden: list[str] = []
         self._size = 0
+        self._fenced = False
         self._keys: list[str] = []
         self._text = JsonText()
         self._inside = _Inside()
@@ -102,7 +105,7 @@ class ConstrainedReader:
         if self._place == "start" and _PERHAPS_OPENING.fullmatch(self._unread):
             # Blanks, or a fence with nothing in it.
             return []
-        if self._place == "after" and _CLOSING.fullmatch(self._unread):
+        if self._place == "after" and not self._unread:
             return []
         if self._place == "next" and self._answered:
             # Only the object's own mark is missing.
@@ -119,12 +122,29 @@ class ConstrainedReader:
         return _delta(left)
 
     def _start(self) -> None:
-        if opening := _OPENING.match(self._unread):
-            self._hide(opening.end())
+        if not self._size and self._unread.startswith("\ufeff"):
+            self._hide(1)
+        self._space()
+        if self._unread.startswith("{"):
             self._take(1)
             self._place = "key"
-        elif not _PERHAPS_OPENING.fullmatch(self._unread):
+        elif not self._fence(_OPENING, _PERHAPS_OPENING):
             self._place = "prose"
+
+    def _space(self) -> None:
+        space = _SPACE.match(self._unread)
+        if space and space.end():
+            self._hide(space.end())
+
+    def _fence(self, fence: "re.Pattern[str]", beginning: "re.Pattern[str]") -> bool:
+        """Take a fence, the first one; return False where something else stands."""
+        if not self._unread:
+            return True
+        found = None if self._fenced else fence.match(self._unread)
+        if found:
+            self._hide(found.end())
+            self._fenced = True
+        return found is not None or (not self._fenced and beginning.fullmatch(self._unread) is not None)
 
     def _key(self) -> None:
         self._blanks()
@@ -134,6 +154,9 @@ class ConstrainedReader:
             self._place = "colon" if self._could_be_a_move() else "prose"
         elif self._unread and not self._may_become_a_key():
             self._place = "prose"
+            if TOOL in self._keys and self._unread.startswith('"'):
+                self._failure = UnusableCallError(self._tool_so_far(), "the name of one of its members has no end")
+                self._place = "failed"
 
     def _could_be_a_move(self) -> bool:
         return self._keys[0] in _MEMBERS
@@ -181,7 +204,8 @@ class ConstrainedReader:
             self._hidden, self._place = ['"'], "next"
 
     def _after(self) -> None:
-        if not _PERHAPS_CLOSING.fullmatch(self._unread):
+        self._space()
+        if not self._fence(_CLOSING, _PERHAPS_CLOSING):
             self._place = "prose"
 
     def _prose(self) -> None:
@@ -215,9 +239,11 @@ class ConstrainedReader:
                     self._place = "prose"
                     return
                 self._shown.append(msgspec.json.encode(move[ANSWER]).decode())
-        self._object, self._hidden, self._size = [], [], 0
+        self._object, self._hidden, self._size, self._fenced = [], [], 0, False
 
     def _call(self, move: dict[str, Any]) -> ToolCall:
+        if len(set(self._keys)) < len(self._keys):
+            raise UnusableCallError(self._tool_so_far(), "one of its members stands twice")
         name, arguments = move[TOOL], move.get(ARGUMENTS, {})
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:

@@ -13,6 +13,21 @@ _PARSING: Final = re.compile(
 )
 
 
+def is_lost_call(error: ModelError, *, protocol: ActionProtocol) -> bool:
+    """Say whether the model asked for a tool, and the call could not be used or did not arrive."""
+    match error:
+        case UnusableCallError():
+            return True
+        case EmptyOutputError(generated=generated):
+            # Tokens that never arrived: the server's parser swallowed a call (models.md, rule 15). One that is held
+            # to a schema parses nothing, and what it counts are blanks.
+            return bool(generated) and protocol == "native"
+        case ServerError(text=text):
+            return _PARSING.search(text) is not None
+        case _:
+            return False
+
+
 def deserves_second_try(
     error: ModelError, *, protocol: ActionProtocol, tools_offered: bool, shown: bool, tried: bool
 ) -> bool:
@@ -21,15 +36,6 @@ def deserves_second_try(
     """
     if protocol == "constrained" or not tools_offered or shown or tried:
         return False
-    match error:
-        case UnusableCallError():
-            return True
-        case EmptyOutputError(generated=generated):
-            # Tokens that never arrived: the server's parser swallowed a call (models.md, rule 15).
-            return bool(generated)
-        case CapabilityMissingError(capability=capability):
-            return capability == "tools"
-        case ServerError(text=text):
-            return _PARSING.search(text) is not None
-        case _:
-            return False
+    if isinstance(error, CapabilityMissingError):
+        return error.capability == "tools"
+    return is_lost_call(error, protocol=protocol)

@@ -5,13 +5,22 @@ By the book a fragment has an `index`, and the first of each call its `id` and `
 an object: what a fragment belongs to is decided here, once.
 """
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import msgspec
 
 from rune.errors import ProtocolError, UnusableCallError
 from rune.models.wire.ndjson import decode_object
 from rune.records.tools import ToolCall
+
+MOST_CALLS: Final = 1_000
+MOST_TEXT: Final = 16 * 1024 * 1024
+"""Calls, and characters of names and arguments, that one answer may hold: a server that never ends must not fill the
+memory."""
+
+_PIECE: Final = re.compile(r'[^"{}]+|["{}]')
+_IN_STRING: Final = re.compile(r'(?:[^"\\]|\\.)+|"', re.DOTALL)
 
 
 class Function(msgspec.Struct, frozen=True):
@@ -35,20 +44,30 @@ class CallAssembly:
     def __init__(self) -> None:
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
+        self._size = 0
 
     def __bool__(self) -> bool:
         return bool(self._calls)
 
     def add(self, fragment: Fragment) -> None:
-        """Take a fragment in."""
+        """Take a fragment in. Raises ProtocolError for more calls, or longer ones, than an answer can have."""
         function = fragment.function or Function()
+        self._size += len(function.name or "")
+        if isinstance(function.arguments, str):
+            self._size += len(function.arguments)
+        if self._size > MOST_TEXT:
+            raise ProtocolError(f"the calls of one answer have more than {MOST_TEXT:,} characters")
         call = self._belongs_to(fragment, function.name or "")
         if call is None:
+            if len(self._calls) == MOST_CALLS:
+                raise ProtocolError(f"one answer asks for tools more than {MOST_CALLS:,} times")
             call = _Call()
             self._calls.append(call)
         if fragment.index is not None:
             self._by_index[fragment.index] = call
         call.add(fragment.id or "", function)
+        self._by_id.setdefault(call.id, call)
 
     def whole(self) -> list[ToolCall]:
         """Return the calls in the order they began, each with an id that is its own in this answer.
@@ -65,7 +84,7 @@ class CallAssembly:
             begins = current is not None and current.is_followed_by(fragment.id or "", name)
             return None if begins else current
         last = self._calls[-1] if self._calls else None
-        known = next((call for call in self._calls if fragment.id and call.id == fragment.id), None)
+        known = self._by_id.get(fragment.id) if fragment.id else None
         if last is None or known is not None or not name:
             return known or last
         if fragment.id:
@@ -80,6 +99,7 @@ class _Call:
         self.id = ""
         self._name = ""
         self._texts: list[str] = []
+        self._extent = _Extent()
         self._object: dict[str, Any] | None = None
 
     def add(self, identity: str, function: Function) -> None:
@@ -88,6 +108,7 @@ class _Call:
             self._name += function.name
         if isinstance(function.arguments, str):
             self._texts.append(function.arguments)
+            self._extent.feed(function.arguments)
         elif function.arguments is not None:
             self._object = function.arguments
 
@@ -106,9 +127,9 @@ class _Call:
     def is_whole(self) -> bool:
         if self._object is not None:
             return True
-        text = "".join(self._texts)
-        if not text.rstrip().endswith("}"):
+        if not self._extent.is_closed:
             return False
+        text = "".join(self._texts)
         try:
             decode_object(text.encode("utf-8", "replace"))
         except ProtocolError:
@@ -134,6 +155,35 @@ class _Call:
             return decode_object(_unwrapped(text).encode("utf-8", "replace"))
         except ProtocolError as error:
             raise UnusableCallError(self._name, f"its arguments are not a JSON object: {error.reason}") from error
+
+
+class _Extent:
+    """Where an object that arrives in pieces ends: only there is it worth decoding."""
+
+    def __init__(self) -> None:
+        self._left: str = ""
+        self._depth = 0
+        self._quoted = False
+        self._followed = False
+        self.is_closed = False
+
+    def feed(self, text: str) -> None:
+        """Read on; an end that something follows is none."""
+        text, self._left, at = self._left + text, "", 0
+        while at < len(text) and not self._followed:
+            piece = (_IN_STRING if self._quoted else _PIECE).match(text, at)
+            if piece is None:  # half of an escape
+                self._left = text[at:]
+                return
+            at = piece.end()
+            if self.is_closed:
+                self._followed = not piece[0].isspace()
+                self.is_closed = not self._followed
+            elif piece[0] == '"':
+                self._quoted = not self._quoted
+            elif not self._quoted:
+                self._depth += (piece[0] == "{") - (piece[0] == "}")
+                self.is_closed = piece[0] == "}" and self._depth == 0
 
 
 def _unwrapped(text: str) -> str:

@@ -122,4 +122,6 @@ def _port(port: str, text: str, source: str) -> int:
 
 
 def _refusal(text: str, source: str, reason: str) -> ConfigError:
-    return ConfigError(f"{source}={text!r} cannot be used: {reason}", key=source, hint=_ALLOWED)
+    # What follows may be a key: some services take it there.
+    address, mark, _ = text.partition("?")
+    return ConfigError(f"{source}={address + mark!r} cannot be used: {reason}", key=source, hint=_ALLOWED)

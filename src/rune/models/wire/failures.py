@@ -6,6 +6,7 @@ from typing import Final
 from rune.errors import ModelError, ModelTimeoutError, ModelUnavailableError, Phase, ProtocolError, StreamBrokenError
 
 _START: Final = "Is the model server running? For Ollama: `ollama serve`."
+_SAYS_NO_MORE: Final = ("all connection attempts failed", "peer closed connection", "server disconnected")
 _ADDRESS: Final = "Check the address in OLLAMA_HOST or `model.host`."
 
 
@@ -28,8 +29,14 @@ def _words(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+def _reason(error: Exception) -> str:
+    """Return what the library adds, in brackets; nothing where it only says in its own words what was just said."""
+    said = _words(error)
+    return "" if any(words in said.lower() for words in _SAYS_NO_MORE) else f" ({said})"
+
+
 def _unreachable(error: Exception, _: Phase, address: str) -> ModelError:
-    return ModelUnavailableError(f"nobody answers at {address} ({_words(error)})", hint=_START)
+    return ModelUnavailableError(f"nobody answers at {address}{_reason(error)}", hint=_START)
 
 
 def _bad_address(error: Exception, _: Phase, address: str) -> ModelError:
@@ -46,7 +53,7 @@ def _no_connection_free(_: Exception, __: Phase, address: str) -> ModelError:
 
 def _broken(error: Exception, phase: Phase, address: str) -> ModelError:
     when = "in mid-answer" if phase == "token" else "before it answered"
-    return StreamBrokenError(f"{address} closed the connection {when} ({_words(error)})")
+    return StreamBrokenError(f"{address} closed the connection {when}{_reason(error)}")
 
 
 def _not_http(error: Exception, phase: Phase, address: str) -> ModelError:

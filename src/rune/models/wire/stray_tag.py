@@ -43,6 +43,7 @@ class LeakedThinkingFilter:
 
     def __init__(self) -> None:
         self._held: str = ""
+        self._blanks: list[str] = []
         self._before: str = ""
         self._closer: str = ""
         self._at_start = True
@@ -52,7 +53,11 @@ class LeakedThinkingFilter:
     def feed(self, text: str) -> list[TextDelta | ThinkingDelta]:
         """Return what can be shown now; may be empty, and no delta in it is."""
         pieces: list[TextDelta | ThinkingDelta] = []
-        text, self._held = self._held + text, ""
+        if text.isspace() and (self._closer or self._at_start) and not self._held.strip():
+            # Nothing is decided by it, and looking at all of it again each time would take ever longer.
+            self._blanks.append(text)
+            return []
+        text = self._taken() + text
         while text:
             if self._closer:
                 text = self._think(text, pieces)
@@ -66,7 +71,7 @@ class LeakedThinkingFilter:
 
     def flush(self) -> list[TextDelta | ThinkingDelta]:
         """Return what is held back; it never became a mark."""
-        text, self._held = self._held, ""
+        text = self._taken()
         if self._trim and not text.strip():
             return []
         if self._closer:
@@ -75,6 +80,11 @@ class LeakedThinkingFilter:
         if text.strip():
             self._at_start = False
         return [TextDelta(text)] if text else []
+
+    def _taken(self) -> str:
+        """Return what is held back, and hold nothing."""
+        text, self._held, self._blanks = "".join([self._held, *self._blanks]), "", []
+        return text
 
     def _think(self, text: str, pieces: list[TextDelta | ThinkingDelta]) -> str:
         """Take thinking up to its end; returns what stands behind it."""

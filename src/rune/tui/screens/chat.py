@@ -84,7 +84,7 @@ class ChatScreen(Screen[None]):
         """Say how far the opening is; once it is done, for a moment, how far the views are that are made anew."""
         if self.desk is None:
             self._bars.show_progress(text, lasting=True)
-        elif text:
+        else:
             self._bars.show_progress(text)
 
     def unsent(self) -> tuple[str, ...]:

@@ -157,13 +157,14 @@ class ChatBars:
         talk = seen.desk.talk if seen.desk is not None else None
         errand = seen.desk is not None and seen.desk.errands.running is not None
         self._keep_time(running=errand or (talk is not None and talk.busy))
+        pace = talk.transcript.pace if talk is not None else None
         state = FooterState(
-            pace=talk.transcript.pace if talk is not None else None,
+            pace=pace,
             now=asyncio.get_running_loop().time(),
             waiting=len(seen.early) if seen.desk is None else len(seen.desk.outbox.waiting),
             following=seen.view.following,
             below=seen.view.below,
-            hint=self._hint or self._progress,
+            hint=self._hint or (self._progress if pace is None or pace.phase == "sending" else ""),
             version=__version__,
             model=model_name(seen.desk),
         )

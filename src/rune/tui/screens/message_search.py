@@ -11,6 +11,7 @@ from rune.surface.found_text import more_words, speaker
 from rune.surface.rows import MessageHit
 from rune.text.safe_text import SafeText, safe_text
 from rune.tui.fit import ELLIPSIS, cut_line, foreign, spread, width_of
+from rune.tui.hints import in_the_app
 from rune.tui.lines import Line, Span, line
 from rune.tui.screens.picker import Found, Picker, PickerRow
 
@@ -96,7 +97,7 @@ class MessageSearch(Picker):
 
     def _said(self, query: str, *, any_shown: bool) -> Sequence[tuple[str, str]]:
         if self._error is not None:
-            return [(self._error.message, "bad"), (self._error.hint, "")]
+            return [(self._error.message, "bad"), (in_the_app(self._error.hint), "")]
         if any_shown:
             return []
         if not query.strip():

@@ -13,13 +13,14 @@ from rune.surface.pulling import check_name
 from rune.surface.rows import ModelRow
 from rune.text.safe_text import SafeText
 from rune.tui.fit import foreign, spread, width_of
+from rune.tui.hints import as_typed, in_the_app
 from rune.tui.lines import Line, Span
 from rune.tui.screens.help import HelpScreen
 from rune.tui.screens.picker import KEYS, Found, Picker, PickerRow, PickerRows
 
 NO_MODEL: Final = (
-    "No model was found. Start Ollama and get one (ollama pull qwen3:4b), or get the small one that Rune "
-    "runs itself: rune models fetch-embedded"
+    "No model was found. Start Ollama and get one (`ollama pull qwen3:4b`), or get the small one that Rune "
+    "runs itself: `rune models fetch-embedded`"
 )
 _ASKS: Final = "type to narrow, or the name of a model to fetch"
 _LEAST_NAME: Final = 2
@@ -56,7 +57,7 @@ class ModelPicker(Picker):
             return Found([_row(model, table) for model in models], notes)
 
         keys = [("f3", " shows all of one")] * (details is not None) + [("ctrl+d", " removes")] * (remove is not None)
-        super().__init__("Models", rows, empty=NO_MODEL, current=current, asks=_ASKS, keys=(*keys, *KEYS))
+        super().__init__("Models", rows, empty=as_typed(NO_MODEL), current=current, asks=_ASKS, keys=(*keys, *KEYS))
         self._details = details
         self._remove = remove
         self._models: dict[str, ModelRow] | None = None
@@ -207,7 +208,7 @@ def _fetch_line(name: str, width: int) -> Line:
 
 
 def _words(error: RuneError) -> str:
-    return f"{error.message}. {error.hint}" if error.hint else error.message
+    return f"{error.message}. {in_the_app(error.hint)}" if error.hint else error.message
 
 
 def _acts(model: ModelRow) -> SafeText:

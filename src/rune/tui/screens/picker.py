@@ -22,6 +22,7 @@ from textual.widgets.input import Selection
 from rune.errors import RuneError
 from rune.text.safe_text import SafeText, safe_text
 from rune.tui.fit import cut_line, foreign, narrowed, spread
+from rune.tui.hints import in_the_app
 from rune.tui.lines import Line, Span, line
 from rune.tui.painting import LINE_CLASSES, Painter, line_classes
 from rune.tui.ranking import ranked
@@ -304,7 +305,7 @@ class Picker(ModalScreen[str | None]):
     def _said(self, query: str, *, any_shown: bool) -> Sequence[tuple[str, str]]:
         """Return what is said below the rows, with its style: the state of things first."""
         if self._error is not None:
-            return [(self._error.message, "bad"), (self._error.hint, "")]
+            return [(self._error.message, "bad"), (in_the_app(self._error.hint), "")]
         if self._found is None:
             return [("loading …", "dim")]
         notes = [(note, "dim") for note in self._found.notes]

@@ -44,9 +44,9 @@ def held_line(holder: LeaseHeldError, width: int, *, waits: bool) -> Line:
     process = _where(holder)
     does = "sends it in a fork" if waits else "goes on in a fork"
     # While a message waits, Esc takes that back, as its own row says.
-    reads = ("  ", "esc", " reads ") if not waits else (" ", "", "")
+    reads = ("  ", "esc", ": only read ") if not waits else (" ", "", "")
     forms = (
-        (f" open {process}; what you sent waits" if waits else f" open {process}; here it can be read", does, reads),
+        (f" open {process}; what you sent waits" if waits else f" open {process}; it can be read", does, reads),
         (f" open {process}", does, reads),
         (f" open {process}", "forks", reads),
         (f" open {process}", "forks", (" ", "", "")),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rune.cli.invocation import command_of, suggested
+from rune.text.invocation import command_of, suggested
 
 
 @pytest.mark.parametrize(

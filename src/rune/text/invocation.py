@@ -12,7 +12,7 @@ def command_of(environ: Mapping[str, str]) -> str:
     named = environ.get(VARIABLE, "")
     if not named:
         return _NAME
-    import shlex
+    import shlex  # noqa: PLC0415 - only a checkout needs it, and the first picture does not wait for it
 
     return shlex.quote(named) if named.isprintable() else _NAME
 
