@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from rune.errors import RuneError
+from rune.errors import RuneError, UsageError
 from rune.records.messages import Channel
 from rune.surface.commands.completion import Candidates
 from rune.surface.drafts import DraftFile, LeftDraft
@@ -167,12 +167,24 @@ class Desk:
         try:
             if result.runs is not None:
                 if result.runs.kind == "probe":
-                    talk.refuse_while_busy()  # a measurement beside an answer would measure both
+                    self._refuse_to_measure(talk)
                 self.errands.start(talk, result.runs)
         except RuneError as error:
             show_failure(talk, line, error)
             return None
         return result
+
+    def _refuse_to_measure(self, talk: Talk) -> None:
+        """Raise UsageError while a turn runs in either channel: a server has one slot, and both would be measured.
+        Raises StorageError where what is measured could not be kept, before it takes its minutes.
+        """
+        talk.refuse_while_busy()
+        if (busy := next((each for each in self.talks.values() if each.busy), None)) is not None:
+            raise UsageError(
+                f"a turn runs in the {busy.channel}, and would be measured with it", hint="Measure once it has ended."
+            )
+        if (why := self.surface.refusal()) is not None:
+            raise why
 
     def _sends_on(self, talk: Talk) -> bool:
         """Send what waits for just this one, which is free by now; False where nothing does."""
