@@ -27,6 +27,13 @@ def test_only_the_newest_is_the_one_that_esc_takes_back() -> None:
     assert shown[1].endswith("esc takes it back")
 
 
+@pytest.mark.parametrize("width", [55, 80, 160])
+def test_what_waits_for_the_person_says_which_key_sends_it(width: int) -> None:
+    (line,) = waiting_lines(["a" * 200], width, held=True)
+    assert line.cells == width
+    assert line.text.rstrip().endswith("enter sends it   esc takes it back" if width >= 80 else "enter sends it")
+
+
 def test_of_many_the_first_and_the_newest_are_shown() -> None:
     shown = rows(*"abcdefg")
     assert len(shown) == ROWS

@@ -149,7 +149,9 @@ class ChatBars:
         texts = list(seen.early)
         if seen.desk is not None:
             texts += [message.text for message in seen.desk.outbox.waiting]
-        self._screen.query_one(WaitingMessages).show(texts)
+        # What another Rune has open cannot be sent: its own row says what can be done.
+        held = seen.desk is not None and seen.desk.outbox.held and not seen.desk.talk.held_elsewhere
+        self._screen.query_one(WaitingMessages).show(texts, held=held)
 
     def show_footer(self) -> None:
         """Show the footer as things are now."""
