@@ -3,20 +3,17 @@
 import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from rune.errors import (
-    BusyError,
     CapabilityMissingError,
     ModelError,
-    ModelUnavailableError,
     Phase,
     ProtocolError,
     ServerError,
-    StreamBrokenError,
 )
 from rune.models.ollama import catalog, library
 from rune.models.ollama.attempts import Attempt
@@ -26,6 +23,7 @@ from rune.models.transport import ChatChunk, ChatRequest, Completed, LoadedModel
 from rune.models.wire.endpoint import locality
 from rune.models.wire.http import CONNECT_TIMEOUT, Asked, ClientFactory, ServerHttp, make_client
 from rune.models.wire.ndjson import LINE_CAP, LineSplitter
+from rune.models.wire.retries import Retries
 from rune.records.traces import Dialect
 
 if TYPE_CHECKING:
@@ -34,11 +32,6 @@ if TYPE_CHECKING:
 # Discovery asks what is there; a server that is there answers at once.
 _DISCOVERY_CONNECT: Final = 1.0
 _DISCOVERY: Final = 5.0
-_REFUSED_PAUSES: Final = (0.2,)
-_BUSY_PAUSES: Final = (0.5, 1.5)
-# After the proof that an answer is whole only the body's own end is still to come; reading it keeps the
-# connection for the next call.
-_DRAIN: Final = 0.05
 # A server that sends on and on and nothing of an answer: larger than the largest line.
 _MOST_UNSAID: Final = 2 * LINE_CAP
 # Whoever chooses a model lists all of them and then describes one: so soon, the list is the same.
@@ -202,7 +195,7 @@ class OllamaTransport:
                     silence.heard(line)
                     for chunk in decoder.read(line, splitter.number):
                         if isinstance(chunk, Completed):
-                            await self._drain(opened.parts)
+                            await self._http.drain(opened.parts)
                         unsaid = 0
                         yield chunk
                     if decoder.done:
@@ -231,18 +224,14 @@ class OllamaTransport:
             raise
 
     async def _send(self, body: bytes, asked: Asked, deadline: float) -> "httpx.Response":
-        refused, busy = iter(_REFUSED_PAUSES), iter(_BUSY_PAUSES)
+        retries = Retries()
         while True:
             try:
                 return await self._http.open(
                     "POST", "/api/chat", body, asked=asked, deadline=deadline, connect=CONNECT_TIMEOUT
                 )
-            except (ModelUnavailableError, StreamBrokenError):
-                pause = next(refused, None)
-                if pause is None:
-                    raise
-            except BusyError:
-                pause = next(busy, None)
+            except ModelError as error:
+                pause = retries.pause_after(error)
                 if pause is None:
                     raise
             await self._sleep(pause)
@@ -262,12 +251,6 @@ class OllamaTransport:
     def _forget(self) -> None:
         """Ask for the list again: it has changed."""
         self._listed = (-math.inf, [])
-
-    async def _drain(self, parts: AsyncIterator[bytes]) -> None:
-        deadline = asyncio.get_running_loop().time() + _DRAIN
-        with suppress(ModelError):  # the answer is proven whole: how its connection ends changes nothing
-            while await self._http.read(parts, deadline, "token") is not None:
-                pass
 
     async def _discover(self, method: str, path: str, body: bytes | None = None, *, model: str = "") -> dict[str, Any]:
         return await self._http.ask(method, path, body, model=model, within=_DISCOVERY, connect=_DISCOVERY_CONNECT)

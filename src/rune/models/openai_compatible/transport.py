@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,6 @@ from rune.errors import (
     CapabilityMissingError,
     ModelError,
     ModelNotFoundError,
-    ModelUnavailableError,
     Phase,
     ProtocolError,
     ServerError,
@@ -31,6 +30,7 @@ from rune.models.wire.chat_events import ChatAnswer
 from rune.models.wire.chat_failures import Said
 from rune.models.wire.chat_request import offers_tools
 from rune.models.wire.http import CONNECT_TIMEOUT, Asked, ClientFactory, ServerHttp, make_client
+from rune.models.wire.retries import Retries
 from rune.records.traces import Dialect
 from rune.records.usage import Usage
 
@@ -40,13 +40,7 @@ if TYPE_CHECKING:
 # Discovery asks what is there; a server that is there answers at once.
 _DISCOVERY_CONNECT: Final = 1.0
 _DISCOVERY: Final = 4.0
-_REFUSED_PAUSES: Final = (0.2,)
-_BUSY_PAUSES: Final = (0.5, 1.5)
-_LONGEST_PAUSE: Final = 10.0
 _LOADING_PAUSE: Final = 1.0
-# After the proof that an answer is whole only the body's own end is still to come; reading it keeps the
-# connection for the next call.
-_DRAIN: Final = 0.05
 # Whoever chooses a model lists all of them and then describes one: so soon, the list is the same.
 _FRESH: Final = 1.0
 _BODY_CAP: Final = 64 * 1024 * 1024
@@ -182,7 +176,7 @@ class OpenAITransport:
             part = await self._http.read(parts, heard + self._patience(phase, request), phase)
             for chunk in answer.ended() if part is None else answer.read(part):
                 if isinstance(chunk, Completed):
-                    await self._drain(parts)
+                    await self._http.drain(parts)
                 unsaid = 0
                 yield chunk
             unsaid += len(part or b"")
@@ -222,20 +216,18 @@ class OpenAITransport:
                 return response
 
     async def _send(self, body: bytes, asked: Asked, deadline: float) -> "httpx.Response":
-        refused, busy = iter(_REFUSED_PAUSES), iter(_BUSY_PAUSES)
+        retries = Retries()
         path = f"{self._address.prefix}/chat/completions"
         while True:
             try:
                 return await self._http.open(
                     "POST", path, body, asked=asked, deadline=deadline, connect=CONNECT_TIMEOUT
                 )
-            except (ModelUnavailableError, StreamBrokenError):
-                pause = next(refused, None)
+            except ModelError as error:
+                # One that loads its model is waited for elsewhere, for as long as that takes.
+                loads = isinstance(error, BusyError) and is_loading(error)
+                pause = None if loads else retries.pause_after(error)
                 if pause is None:
-                    raise
-            except BusyError as error:
-                pause = _pause(error, next(busy, None))
-                if pause is None or is_loading(error):
                     raise
             await self._sleep(pause)
 
@@ -257,12 +249,6 @@ class OpenAITransport:
         # Servers hold a call back until it is whole: no token is seen for as long as that takes, so the patience is
         # the one for a model that reads.
         return max(self._first_byte_timeout, self._token_timeout) if offers_tools(request) else self._token_timeout
-
-    async def _drain(self, parts: AsyncIterator[bytes]) -> None:
-        deadline = self._now() + _DRAIN
-        with suppress(ModelError):  # the answer is proven whole: how its connection ends changes nothing
-            while await self._http.read(parts, deadline, "token") is not None:
-                pass
 
     async def _list(self) -> list[catalog.Served]:
         """Ask what there is, all of it within one time-out."""
@@ -328,13 +314,6 @@ class _Http(ServerHttp):
         if typed.hint:
             typed.hint = self._hint
         return typed
-
-
-def _pause(error: BusyError, usual: float | None) -> float | None:
-    """Return how long to wait for a busy server, in seconds; None: not any more, or too long."""
-    if usual is None or error.retry_after is None:
-        return usual
-    return error.retry_after if error.retry_after <= _LONGEST_PAUSE else None
 
 
 async def _nothing() -> AsyncIterator[bytes]:

@@ -104,11 +104,10 @@ def decoded(text: str) -> Any:  # noqa: ANN401 - any JSON value
     A key that stands twice in one object is refused: which one was meant is a guess.
     """
     try:
-        return _strict(text)
-    except (ValueError, RecursionError):
-        pass  # it may be one of the forgivable forms
-    try:
-        return _strict(_plain(text))
+        try:
+            return _strict(text)
+        except ValueError:
+            return _strict(_plain(text))  # it may be one of the forgivable forms
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 

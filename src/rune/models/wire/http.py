@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
@@ -24,6 +24,7 @@ _OK: Final = 200
 _ANSWER_CAP: Final = 64 * 1024 * 1024
 _ERROR_CAP: Final = 64 * 1024
 _ERROR_TIMEOUT: Final = 5.0
+_DRAIN: Final = 0.05
 _LONGEST_WAIT: Final = 10  # digits
 
 ClientFactory = Callable[[str], "httpx.AsyncClient"]
@@ -146,6 +147,15 @@ class ServerHttp:
             raise self._silent(phase) from error
         except _foreign() as error:
             raise self._typed(error, phase) from error
+
+    async def drain(self, parts: AsyncIterator[bytes]) -> None:
+        """Read the end of a body whose answer is proven whole: that keeps the connection for the next call. However
+        it ends, the answer stays what it is.
+        """
+        deadline = asyncio.get_running_loop().time() + _DRAIN
+        with suppress(ModelError):
+            while await self.read(parts, deadline, "token") is not None:
+                pass
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
