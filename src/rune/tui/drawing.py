@@ -17,12 +17,13 @@ from rich.cells import cell_len
 
 from rune.records.turns import StopReason
 from rune.text.safe_text import SafeText, safe_text
+from rune.tui.cards import card_row, tail_rows
 from rune.tui.endings import ending_words
-from rune.tui.fit import cut_line, flowing, foreign, spread
+from rune.tui.fit import cut_line, flowing, foreign
 from rune.tui.hanging import hanging
 from rune.tui.lines import Line, Span, line
 from rune.tui.long_texts import head_of, rest_words
-from rune.tui.markdown.wrapping import TAB, expanded, plain
+from rune.tui.markdown.wrapping import plain
 from rune.tui.transcript_state import (
     Answer,
     CommandOutput,
@@ -59,8 +60,6 @@ _CAME_FROM: Final = {
     "web": "from the web",
     "imported": "imported",
 }
-_A_SECOND: Final = 1000  # milliseconds
-_STATES: Final = {"prepared": "prepared", "waiting": "waiting for you", "running": "running", "done": "done"}
 
 
 class Part(msgspec.Struct, frozen=True, eq=False):
@@ -279,36 +278,15 @@ def _thought(entry: Thought, opened: bool, known: Drawn | None) -> Iterator[Part
 
 def _card(entry: ToolCard, opened: bool) -> Iterator[Part]:
     shown = entry.output if opened or entry.state in {"running", "failed"} else ""
-    yield Part(partial(_card_row, entry, bool(shown)), rows=1, action="fold" if entry.output else "")
+    mark = (_OPEN if shown else _FOLDED) if entry.output else _NEWS
+    yield Part(partial(card_row, entry, mark), rows=1, action="fold" if entry.output else "")
     if shown:
         ends = shown.rstrip("\n").split("\n")
         left_out = len(ends) - TAIL
         if left_out > 0:
             yield _row(SafeText(f"  … {left_out:,} more {'line' if left_out == 1 else 'lines'} above"), "dim")
         text = "\n".join(ends[-TAIL:])
-        yield Part(partial(_tail, text), source=text, rows=min(len(ends), TAIL))
-
-
-def _card_row(entry: ToolCard, opened: bool, width: int) -> Sequence[Line]:
-    fold = (_OPEN if opened else _FOLDED) if entry.output else _NEWS
-    right, style = _state(entry)
-    room = max(width - cell_len(right) - 2, 1)
-    what = f"{entry.name} {entry.effect}".strip()
-    return (spread((Span(fold, "dim"), Span(foreign(what, room - 2), "code")), (Span(right, style),), width),)
-
-
-def _state(entry: ToolCard) -> tuple[SafeText, str]:
-    if entry.state == "failed":
-        return SafeText(f"✗ failed{_took(entry.milliseconds)}"), "bad"
-    if entry.state == "done":
-        return SafeText(f"✓{_took(entry.milliseconds) or ' done'}"), "good"
-    return SafeText(_STATES[entry.state]), "warning" if entry.state == "waiting" else "dim"
-
-
-def _took(milliseconds: int | None) -> str:
-    if milliseconds is None:
-        return ""
-    return f" {milliseconds} ms" if milliseconds < _A_SECOND else f" {milliseconds / _A_SECOND:,.1f} s"
+        yield Part(partial(tail_rows, text), source=text, rows=min(len(ends), TAIL))
 
 
 def _words(entry: Told | Ending) -> str:
@@ -331,11 +309,6 @@ def _last_words(text: str, width: int) -> Sequence[Line]:
         return (cut_line(line(Span(label, "thinking")), width),)
     words = text[-room:].partition(" ")[2] if len(text) > room else text
     return (line(Span(label, "thinking"), Span(flowing(words, room), "thinking")),)
-
-
-def _tail(text: str, width: int) -> Sequence[Line]:
-    rows = (foreign(expanded(each, TAB), width) for each in text.split("\n"))
-    return tuple(cut_line(line(_INDENT, Span(row, "dim"), gutter=2), width) for row in rows)
 
 
 def _row(text: SafeText, style: str, *, action: Action = "") -> Part:
