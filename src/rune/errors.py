@@ -42,6 +42,7 @@
     |  |- FileUnavailableError      not there, of another kind, too large, no room
     |  |- DigestMismatchError
     |  |- ToolTimeoutError
+    |  |- CommandNotStartedError    no such program, it may not be run, its folder cannot be entered
     |  |- UnknownToolError
     |  `- InvalidArgumentsError
     |- IllegalTaskTransitionError   both states and the legal ones
@@ -358,6 +359,10 @@ class DigestMismatchError(ToolError):
 
 class ToolTimeoutError(ToolError):
     """The tool was stopped because it took too long."""
+
+
+class CommandNotStartedError(ToolError):
+    """A command's program could not be run, or the folder to run it in not be entered."""
 
 
 class UnknownToolError(ToolError):

@@ -3,8 +3,8 @@
 Known values are found in every form in which a program is likely to repeat them; unknown ones by
 their shape. What is found becomes `[secret:NAME]`, so that model, screen and store see the same.
 
-It works on whole texts: what is typed, piped in or returned by a tool. A stream that may split a
-secret over two pieces has to be put together first.
+It works on whole texts: what is typed, piped in or returned by a tool. For a stream that may split a
+secret over two pieces there is `masked_stream`.
 """
 
 import json
@@ -46,6 +46,11 @@ class Masker:
             if any(needle in folded for needle in shape.needles):
                 text = _mask_shape(shape, text)
         return text
+
+    @property
+    def known_forms(self) -> tuple[str, ...]:
+        """Every way in which a known value may appear."""
+        return tuple(self._name_of)
 
     def _named(self, match: re.Match[str]) -> str:
         name = self._name_of.get(match.group())

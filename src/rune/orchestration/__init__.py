@@ -1,0 +1,1 @@
+"""Decisions: which rules hold, what is asked, who answered."""
