@@ -4,6 +4,13 @@ from collections.abc import Generator
 
 import pytest
 
+# Projects that are broken on purpose, with tests of their own.
+collect_ignore = ["data/projects"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--model", default="", help="the model that tests marked `live` give their tasks to")
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:

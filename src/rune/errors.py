@@ -53,7 +53,7 @@ apsw and the operating system. A surface prints message and hint; the traceback 
 """
 
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 Phase = Literal["connect", "first_byte", "token"]
 
@@ -269,12 +269,11 @@ class EmptyOutputError(ModelError):
 class UnusableCallError(ModelError):
     """The model asked for `tool` ("" when it cannot be told) in a way that cannot be used; `reason` says why."""
 
-    def __init__(self, tool: str, reason: str) -> None:
+    def __init__(self, tool: str, reason: str, arguments: dict[str, Any] | None = None) -> None:
         what = f"the model's call of {tool!r}" if tool else "what the model wrote as a call of a tool"
         first = reason.partition("\n")[0]  # a person is not shown the schema that follows
         super().__init__(f"{what} cannot be used: {first}", hint=CHOOSE_ANOTHER)
-        self.tool = tool
-        self.reason = reason
+        self.tool, self.reason, self.arguments = tool, reason, arguments or {}
 
 
 class CapabilityMissingError(ModelError):

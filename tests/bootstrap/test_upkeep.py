@@ -113,9 +113,12 @@ def test_calls_that_may_have_run_are_counted_with_their_turns() -> None:
         turn_id=a_turn(1).id,
         call=ToolCall(id="c1", name="write", arguments={}),
         effect="",
+        detail="",
         preconditions={},
         digest="",
         confinement="",
+        why="",
+        rule="",
     )
     report_turns(health, ())
     assert health.snapshot() == ()

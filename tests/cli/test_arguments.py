@@ -22,7 +22,16 @@ def test_whatever_is_typed_is_understood_or_refused_in_short(arguments: list[str
 
 
 def test_each_command_has_a_help_of_its_own() -> None:
-    for command in (["sessions"], ["sessions", "list"], ["trace"], ["events"], ["models"], ["doctor"], ["canary"]):
+    for command in (
+        ["sessions"],
+        ["sessions", "list"],
+        ["trace"],
+        ["events"],
+        ["models"],
+        ["doctor"],
+        ["canary"],
+        ["approve"],
+    ):
         with pytest.raises(HelpAskedError) as asked:
             parse([*command, "--help"])
         assert " ".join(["usage: rune", *command]) in asked.value.text

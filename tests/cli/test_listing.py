@@ -50,6 +50,13 @@ def test_a_terminal_that_is_narrow_gets_less_of_each(columns: int, begins: str, 
     assert line.endswith("  (hidden)") or columns < 80
 
 
+@pytest.mark.parametrize("columns", [None, 120, 80, 50], ids=str)
+def test_one_that_waits_says_so(columns: int | None) -> None:
+    row = a_row("rivers", "")
+    assert listing([row], NOW, columns, {row.record.id}).splitlines()[1].endswith("rivers  (waits for you)")
+    assert "waits" not in listing([row], NOW, columns, {"cnv_other"})
+
+
 @given(st.text(max_size=60), st.text(max_size=40), st.integers(1, 130), st.booleans())
 def test_no_line_is_wider_than_the_terminal_while_there_is_room_for_an_age(
     title: str, model: str, columns: int, marked: bool

@@ -11,6 +11,7 @@ from rune.models.scripted import says
 from tests.fakes.streams import KeptStream
 from tests.turn.rig import Rig, rig
 from tests.turn.test_action_protocols import ANSWER, READ
+from tests.turn.tools import Offered
 
 
 async def shown(it: Rig, *arguments: str) -> str:
@@ -21,7 +22,7 @@ async def shown(it: Rig, *arguments: str) -> str:
 
 
 async def test_the_schema_of_a_constrained_answer_is_shown_with_its_prompt(tmp_path: Path) -> None:
-    async with rig(tmp_path / "home", [says(ANSWER)], tools=[READ]) as it:
+    async with rig(tmp_path / "home", [says(ANSWER)], tools=[Offered(READ)]) as it:
         await it.say()
         (request,) = it.model.requests
         assert request.format is not None

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rune.config.load import RANGES, CurrentSettings, check_settings, config_values, load_settings
-from rune.config.settings import ContextSettings, ModelSettings, Settings, TurnSettings
+from rune.config.settings import ContextSettings, ModelSettings, PermissionSettings, Settings, TurnSettings
 from rune.errors import ConfigError
 
 
@@ -49,6 +49,8 @@ model:
 context: {max_context: 8192}
 turn:
   iteration_budget: 200
+permissions:
+  mode: read
 """
     assert load_settings(write(tmp_path, text)) == Settings(
         model=ModelSettings(
@@ -61,6 +63,7 @@ turn:
         ),
         context=ContextSettings(max_context=8192),
         turn=TurnSettings(iteration_budget=200),
+        permissions=PermissionSettings(mode="read"),
     )
 
 
@@ -86,7 +89,7 @@ def test_an_unknown_key_names_its_line_the_nearest_key_and_all_allowed_ones(tmp_
     ("text", "line", "key", "words"),
     [
         ("modle:\n  name: a\n", 1, "modle", "did you mean model"),
-        ("zzz: 1\n", 1, "zzz", "allowed: context, model, retention, turn"),
+        ("zzz: 1\n", 1, "zzz", "allowed: context, model, permissions, retention, turn"),
         ("turn:\n  iteration_budget: 0\n", 2, "turn.iteration_budget", "1 to 200"),
         ("turn:\n  iteration_budget: 201\n", 2, "turn.iteration_budget", "1 to 200"),
         ("turn:\n  iteration_budget: many\n", 2, "turn.iteration_budget", "expected a whole number, got text"),
@@ -105,6 +108,10 @@ def test_an_unknown_key_names_its_line_the_nearest_key_and_all_allowed_ones(tmp_
         ("model:\n  name: 2026-11-30\n", 2, "model.name", "expected text, got a date"),
         ("model:\n  local_only: 'yes'\n", 2, "model.local_only", "expected true/false, got text"),
         ("model:\n  local_only: 1\n", 2, "model.local_only", "expected true/false, got a whole number"),
+        ("permissions:\n  mode: yolo\n", 2, "permissions.mode", "'yolo' is not allowed; allowed: ask, edits, read"),
+        ("permissions:\n\n  mode: ''\n", 3, "permissions.mode", "'' is not allowed"),
+        ("permissions:\n  mode: true\n", 2, "permissions.mode", "expected text, got true/false"),
+        ("permissions: {mode: [ask]}\n", 1, "permissions.mode", "expected text"),
         ('model:\n  name: "a\\nb"\n', 2, "model.name", "control characters"),
         ('model:\n  name: "a\\ud800"\n', 2, "model.name", "control characters"),
         ("model: qwen3\n", 1, "model", "expected a group of keys, got text"),
@@ -226,6 +233,7 @@ def test_the_defaults_are_allowed() -> None:
 def test_texts_that_are_set_are_listed_for_masking_by_their_key() -> None:
     settings = Settings(model=ModelSettings(name="m", host="http://me:secret@10.0.0.2"))
     assert config_values(settings) == {"model.name": "m", "model.host": "http://me:secret@10.0.0.2"}
+    assert config_values(Settings()) == {}
 
 
 def test_settings_are_swapped_whole_and_earlier_snapshots_stay() -> None:

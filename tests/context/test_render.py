@@ -36,7 +36,7 @@ def test_a_call_for_ollama_has_index_and_arguments_as_an_object() -> None:
     }
     assert json.loads(message_json(result, "ollama")) == {
         "role": "tool",
-        "content": "x = 1",
+        "content": "```\nx = 1\n```",
         "tool_name": "read_file",
         "tool_call_id": "call_0",
     }
@@ -54,7 +54,7 @@ def test_a_call_for_openai_has_its_arguments_as_text() -> None:
     }
     assert json.loads(message_json(result, "openai")) == {
         "role": "tool",
-        "content": "x = 1",
+        "content": "```\nx = 1\n```",
         "tool_call_id": "call_0",
     }
 

@@ -258,7 +258,7 @@ def test_anything_else_is_no_id(text: str) -> None:
 
 
 def test_the_kinds_of_ids_are_those_of_the_design() -> None:
-    assert get_args(IdKind) == ("evt", "msg", "cnv", "tsk", "trn", "apr", "trc", "ses", "mem", "dev")
+    assert get_args(IdKind) == ("evt", "msg", "cnv", "tsk", "trn", "apr", "trc", "ses", "mem", "dev", "cal", "rul")
 
 
 def test_a_figure_that_nobody_knows_is_not_nought() -> None:

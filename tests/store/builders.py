@@ -1,5 +1,6 @@
 """Records as tests need them: everything that a test does not speak of has a plain value."""
 
+from rune.records.approvals import Decision, PendingApprovalRecord
 from rune.records.events import (
     ConversationHidden,
     ConversationRenamed,
@@ -10,7 +11,7 @@ from rune.records.events import (
 )
 from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord, Role
 from rune.records.tasks import TaskStateRecord, TaskStatus
-from rune.records.tools import ToolCall
+from rune.records.tools import FileTouch, Outcome, PreparedCall, ToolCall, ToolResult
 from rune.records.traces import (
     DroppedBlock,
     InferenceTraceRecord,
@@ -202,4 +203,63 @@ def prefix_changed(prefix: str, conversation_id: str = CONVERSATION) -> PrefixCh
 def archived(*message_ids: str, conversation_id: str = CONVERSATION) -> HistoryArchived:
     return HistoryArchived(
         conversation_id=conversation_id, turn_id=an_id("trn", 1), message_ids=message_ids, reason="over budget"
+    )
+
+
+DIGEST = "sha256:" + "d" * 64
+
+
+def a_prepared_call(
+    number: int | str, *, turn: int | str = 1, name: str = "edit_file", rule: str = "", text: str = "rivers"
+) -> PreparedCall:
+    return PreparedCall(
+        id=an_id("cal", number),
+        turn_id=an_id("trn", turn),
+        call=ToolCall(id=f"call_{number}", name=name, arguments={"path": "rivers.md", "new": text}),
+        effect="rivers.md +1",
+        detail=f"+{text}",
+        preconditions={},
+        digest=DIGEST,
+        confinement="none",
+        why="every change asks",
+        rule=rule,
+    )
+
+
+def a_result(
+    number: int | str, *, turn: int | str = 1, outcome: Outcome = "ok", output: str | None = None
+) -> ToolResult:
+    return ToolResult(
+        id=an_id("cal", number),
+        turn_id=an_id("trn", turn),
+        tool="edit_file",
+        digest=DIGEST,
+        outcome=outcome,
+        summary=f"call {number} ended",
+        output=output,
+        milliseconds=3,
+        confinement="none",
+        exit_code=None,
+        files=(FileTouch(path="/home/ada/poems/rivers.md", before=None, after="e" * 64),),
+    )
+
+
+def an_approval(
+    number: int | str,
+    conversation_id: str = CONVERSATION,
+    *,
+    calls: tuple[PreparedCall, ...] | None = None,
+    loop_state: str = DIGEST,
+    expires_at: str = "2026-12-30T14:00:00.000Z",
+    decision: Decision | None = None,
+) -> PendingApprovalRecord:
+    return PendingApprovalRecord(
+        id=an_id("apr", number),
+        turn_id=an_id("trn", 1),
+        conversation_id=conversation_id,
+        calls=(a_prepared_call(number),) if calls is None else calls,
+        loop_state=loop_state,
+        expires_at=expires_at,
+        decided_by="owner" if decision else None,
+        decision=decision,
     )

@@ -262,9 +262,12 @@ def _intent(ids: CountedIds, arguments: dict[Any, Any]) -> Event:
         turn_id=TURN,
         call=ToolCall(id="call_1", name="run", arguments=arguments),
         effect="",
+        detail="",
         preconditions={},
         digest="",
         confinement="",
+        why="",
+        rule="",
     )
     return Event(
         event_id=ids.new_id("evt"),

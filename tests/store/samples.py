@@ -8,9 +8,10 @@ from rune.records.approvals import PendingApprovalRecord
 from rune.records.events import EVENT_KINDS, Event
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.models import ModelScoreRecord, ModelUnavailable, ProbeOutcome
+from rune.records.permissions import PermissionChanged, RuleAdded, RuleRevoked
 from rune.records.record import Record
 from rune.records.tasks import TaskStateRecord, TaskStatus
-from rune.records.tools import PreparedCall, ToolCall, ToolResult
+from rune.records.tools import CommandRun, FileTouch, PreparedCall, ToolCall, ToolResult
 from rune.records.traces import (
     DroppedBlock,
     InferenceTraceRecord,
@@ -27,6 +28,7 @@ CONVERSATION = "cnv_01kb9y3c7m0000000000000001"
 TASK = "tsk_01kb9y3c7m0000000000000002"
 MESSAGE = "msg_01kb9y3c7m0000000000000003"
 TURN = "trn_01kb9y3c7m0000000000000004"
+CALL = "cal_01kb9y3c7m000000000000000a"
 DEVICE = "dev_01kb9y3c7m0000000000000005"
 BLOB = "sha256:" + "ab" * 32
 USAGE = Usage(calls=1, prompt_tokens=120, cached_tokens=None, output_tokens=9, model_time_ms=340)
@@ -80,13 +82,16 @@ def _call() -> ToolCall:
 
 def _intent() -> PreparedCall:
     return PreparedCall(
-        id="call_1",
+        id=CALL,
         turn_id=TURN,
         call=_call(),
         effect="lists a folder",
+        detail="$ ls -l\nin /home/ada/river",
         preconditions={"cwd": "/home/ada/river"},
         digest=BLOB,
-        confinement="bubblewrap",
+        confinement="none",
+        why="every command asks",
+        rule="",
     )
 
 
@@ -166,7 +171,20 @@ def _records() -> tuple[Record, ...]:
         stop_reason=StopReason.ANSWERED,
         usage=USAGE,
     )
-    result = ToolResult(id="call_1", turn_id=TURN, outcome="ok", summary="3 files", output=None, milliseconds=12)
+    result = ToolResult(
+        id=CALL,
+        turn_id=TURN,
+        tool="run",
+        digest=BLOB,
+        outcome="ok",
+        summary="3 files",
+        output=None,
+        milliseconds=12,
+        confinement="none",
+        exit_code=0,
+        files=(FileTouch(path="/home/ada/river/notes.md", before=None, after="ab" * 32),),
+        message_id=MESSAGE,
+    )
     return (
         conversation,
         turn,
@@ -213,6 +231,7 @@ def _facts() -> tuple[Record, ...]:
         events.PrefixChanged(conversation_id=CONVERSATION, prefix=BLOB, reason="trust granted"),
         events.ModelSelected(conversation_id=CONVERSATION, model="qwen3:4b", provider="ollama", previous=""),
         events.ThinkingSelected(conversation_id=CONVERSATION, thinking="high", previous="auto"),
+        *_of_tools(),
         ModelUnavailable(provider="ollama", model="", message="connection refused"),
         _score(),
         events.SessionStarted(id="ses_01kb9y3c7m0000000000000009", version="0.1.0", surface="headless", pid=4711),
@@ -244,6 +263,28 @@ def _facts() -> tuple[Record, ...]:
             occurred_at=MOMENT,
             evidence=BLOB,
         ),
+    )
+
+
+def _of_tools() -> tuple[Record, ...]:
+    return (
+        PermissionChanged(conversation_id=CONVERSATION, mode="edits", previous="ask"),
+        CommandRun(
+            id="cal_01kb9y3c7m000000000000000b",
+            conversation_id=CONVERSATION,
+            command="ls -l",
+            exit_code=0,
+            milliseconds=12,
+            output=BLOB,
+            summary="3 lines",
+        ),
+        RuleAdded(
+            id="rul_01kb9y3c7m000000000000000c",
+            folder="/home/ada/river",
+            rule="edit_file(src/**)",
+            approval_id="apr_01kb9y3c7m0000000000000007",
+        ),
+        RuleRevoked(id="rul_01kb9y3c7m000000000000000c"),
     )
 
 

@@ -12,17 +12,19 @@ from rune.records.envelope import EventEnvelope
 from rune.records.events import Event, SessionEnded
 from rune.records.record import Record
 from rune.records.turns import StopReason
+from rune.store.approvals import ApprovalRepository, ApprovalViews
 from rune.store.codec import decode_body
 from rune.store.conversation_views import ConversationViews
 from rune.store.conversations import ConversationStateRepository
 from rune.store.durable_store import DurableEventStore
 from rune.store.event_store import Cursor, EventStore, Offset
 from rune.store.evidence_store import Evidence, EvidenceStore, MemoryEvidenceStore
-from rune.store.intents import IntentViews
+from rune.store.intents import IntentRepository, IntentViews
 from rune.store.ledger import Ledger
 from rune.store.memory_store import MemoryEventStore
 from rune.store.model_scores import ModelScoreRepository, ModelScoreViews
 from rune.store.projections import ProjectionEngine
+from rune.store.rules import RuleRepository, RuleViews
 from rune.store.search import SearchViews
 from rune.store.tasks import TaskStateRepository, TaskViews
 from rune.store.traces import TraceRepository, TraceViews
@@ -35,9 +37,12 @@ from tests.store.builders import (
     a_conversation,
     a_failure,
     a_message,
+    a_prepared_call,
+    a_result,
     a_task,
     a_trace,
     a_turn,
+    an_approval,
     an_id,
     archived,
     renamed,
@@ -57,6 +62,10 @@ STORY: tuple[tuple[str, Record], ...] = (
     ("history.archived", archived(an_id("msg", 1))),
     ("conversation.renamed", renamed("Rivers")),
     ("turn.failed", a_failure(1)),
+    ("tool.intent", a_prepared_call(1)),
+    ("tool.result", a_result(1)),
+    ("approval.requested", an_approval(1)),
+    ("approval.decided", an_approval(1, decision="deny")),
 )
 
 
@@ -175,6 +184,8 @@ def open_views(
             TurnViews(),
             TraceViews(),
             IntentViews(),
+            ApprovalViews(),
+            RuleViews(),
             SearchViews(),
             ModelScoreViews(),
         ),
@@ -205,6 +216,9 @@ class Spine:
         self.turns = TurnRepository(engine)
         self.traces = TraceRepository(engine)
         self.model_scores = ModelScoreRepository(engine)
+        self.intents = IntentRepository(engine)
+        self.approvals = ApprovalRepository(self.ledger, engine)
+        self.rules = RuleRepository(self.ledger, engine)
 
 
 @asynccontextmanager
@@ -245,7 +259,10 @@ def an_event(number: int | str, event_type: str, body: Record, partition: str, p
 
 def hashes(engine: ProjectionEngine) -> dict[str, str]:
     """Return the state of every projection."""
-    names = ("identities", "conversations", "tasks", "turns", "traces", "intents", "search", "model_scores")
+    names = (
+        *("identities", "conversations", "tasks", "turns", "traces"),
+        *("intents", "approvals", "rules", "search", "model_scores"),
+    )
     return {name: engine.state_hash(name) for name in names}
 
 

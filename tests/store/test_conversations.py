@@ -7,6 +7,7 @@ import pytest
 from rune.errors import IdentityCollisionError, NotFoundError
 from rune.records.events import ThinkingSelected
 from rune.records.messages import Channel
+from rune.records.permissions import PermissionChanged
 from rune.store.conversations import Conversation
 from tests.store.builders import (
     CONVERSATION,
@@ -150,6 +151,8 @@ async def test_the_order_in_which_slots_are_read_makes_no_difference(tmp_path: P
         ("model.selected", model_selected("qwen3")),
         ("thinking.selected", ThinkingSelected(conversation_id=CONVERSATION, thinking="low", previous="auto")),
         ("thinking.selected", ThinkingSelected(conversation_id=CONVERSATION, thinking="high", previous="low")),
+        ("permission.changed", PermissionChanged(conversation_id=CONVERSATION, mode="edits", previous="ask")),
+        ("permission.changed", PermissionChanged(conversation_id=CONVERSATION, mode="read", previous="edits")),
         ("conversation.renamed", renamed("Two")),
         ("conversation.hidden", hidden()),
         ("context.prefix_changed", prefix_changed("sha256:2")),
@@ -163,8 +166,8 @@ async def test_the_order_in_which_slots_are_read_makes_no_difference(tmp_path: P
         engine = open_views(tmp_path / f"{name}.db", store)
         async with a_spine(tmp_path / f"{name}.db", store) as spine:
             conversation = await spine.conversations.get(CONVERSATION)
-            facts = (conversation.hidden, conversation.renamed, conversation.messages, conversation.thinking)
-            found.append((conversation.record, *facts))
+            facts = (conversation.hidden, conversation.renamed, conversation.messages)
+            found.append((conversation.record, *facts, conversation.thinking, conversation.permission))
         engine.close()
     assert found[0] == found[1]
-    assert found[0] == (a_conversation(title="Two", model="qwen3", prefix="sha256:2"), False, True, 1, "high")
+    assert found[0] == (a_conversation(title="Two", model="qwen3", prefix="sha256:2"), False, True, 1, "high", "read")

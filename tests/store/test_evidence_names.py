@@ -6,7 +6,7 @@ import pytest
 from rune.records.approvals import PendingApprovalRecord
 from rune.records.events import EVENT_KINDS, EventImported, PinImported
 from rune.records.record import Record
-from rune.records.tools import ToolResult
+from rune.records.tools import CommandRun, ToolResult
 from rune.store.evidence_names import blobs_of, names_evidence
 from tests.fakes.ids import CountedIds
 from tests.store.builders import CONVERSATION, TIME, a_conversation, a_message, a_task, a_trace, an_id, prefix_changed
@@ -29,7 +29,22 @@ PIN = PinImported(
 APPROVAL = PendingApprovalRecord(
     id=an_id("apr", 1), turn_id="", conversation_id=CONVERSATION, calls=(), loop_state=BLOB, expires_at=TIME
 )
-RESULT = ToolResult(id="1", turn_id="", outcome="ok", summary="", output=BLOB, milliseconds=None)
+RESULT = ToolResult(
+    id="1",
+    turn_id="",
+    tool="run",
+    digest="",
+    outcome="ok",
+    summary="",
+    output=BLOB,
+    milliseconds=None,
+    confinement="none",
+    exit_code=None,
+    files=(),
+)
+COMMAND = CommandRun(
+    id="1", conversation_id=CONVERSATION, command="ls", exit_code=0, milliseconds=1, output=BLOB, summary=""
+)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +55,7 @@ RESULT = ToolResult(id="1", turn_id="", outcome="ok", summary="", output=BLOB, m
         ("user.message", msgspec.structs.replace(a_message(1), attachments=(BLOB,))),
         ("context.prefix_changed", prefix_changed(BLOB)),
         ("tool.result", RESULT),
+        ("command.run", COMMAND),
         ("approval.requested", APPROVAL),
         ("event.imported", IMPORTED),
         ("pin.imported", PIN),

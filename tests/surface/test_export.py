@@ -168,7 +168,7 @@ async def test_json_has_every_field_of_every_message_and_turn(tmp_path: Path) ->
         await it.say("two", first.conversation_id)
         whole = await it.services.surface.views.whole(first.conversation_id)
         stored = json.loads(as_json(whole))
-        assert list(stored) == ["version", "conversation", "messages", "turns"]
+        assert list(stored) == ["version", "conversation", "messages", "turns", "calls"]
         messages = [from_builtins(message, ConversationMessageRecord) for message in stored["messages"]]
         assert messages == await it.services.surface.views.transcript(first.conversation_id)
         assert messages[1].thinking == "which?"

@@ -1,10 +1,13 @@
 import os
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from rune.errors import AccessDeniedError, DigestMismatchError, FileUnavailableError, InvalidArgumentsError
+from rune.host.beneath import Beneath
 from rune.tools.files import WorkspaceFiles
 from rune.tools.places import Places
 from tests.tools.workspace import SECRET, WAYS, Canary, files_of, make_tree, sha
@@ -247,3 +250,62 @@ def test_a_new_file_has_the_mode_of_the_umask(tree: tuple[Path, Canary], way: st
     finally:
         os.umask(old)
     assert stat.S_IMODE((ws / "new").stat().st_mode) == 0o600
+
+
+def test_threads_that_begin_together_open_a_folder_once(tree: tuple[Path, Canary]) -> None:
+    ws, _ = tree
+    opened: list[Path] = []
+    start = threading.Barrier(4)
+
+    def open_folder(folder: Path) -> Beneath:
+        opened.append(folder)
+        return Beneath(folder)
+
+    def read(files: WorkspaceFiles) -> bytes:
+        start.wait(timeout=10)
+        return files.read("src/a.py").data
+
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(50):
+            opened.clear()
+            with WorkspaceFiles(ws, Places(reading=(), writing=(ws,), own=()), open_folder=open_folder) as files:
+                assert set(threads.map(read, [files] * 4)) == {b"a = 1\n"}
+            assert opened == [ws]
+
+
+def test_closing_waits_for_a_call_that_still_runs(tree: tuple[Path, Canary]) -> None:
+    ws, _ = tree
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Slow(Beneath):
+        def list(self, path: str):  # noqa: ANN202 - as Beneath.list
+            inside.set()
+            assert go_on.wait(timeout=10)
+            return super().list(path)
+
+    files = WorkspaceFiles(ws, Places(reading=(), writing=(ws,), own=()), open_folder=Slow)
+    with ThreadPoolExecutor(2) as threads:
+        listing = threads.submit(files.list, "src")
+        assert inside.wait(timeout=10)
+        closing = threads.submit(files.close)
+        assert not closing.done()
+        go_on.set()
+        assert listing.result(timeout=10).entries[0].name == "a.py"
+        closing.result(timeout=10)
+    assert files.read("src/a.py").data == b"a = 1\n"
+    files.close()
+
+
+def test_a_folder_is_held_open_and_its_names_are_read_without_links(tree: tuple[Path, Canary], way: str) -> None:
+    ws, _ = tree
+    with files_of(ws, way) as files:
+        with files.held("code/") as (descriptor, real):
+            assert real == ws / "src"
+            assert os.path.samestat(os.fstat(descriptor), real.stat())
+        assert [(name.name, name.kind) for name in files.names(ws / "src")] == [("a.py", "file"), ("deep", "folder")]
+        assert {name.kind for name in files.names(ws) if name.name in {"out", "loop", "code"}} == {"link"}
+        with pytest.raises((AccessDeniedError, FileUnavailableError)):
+            files.names(ws / "code")
+        for path in ("out", "..", "gitlink/../../ws-evil"):
+            with pytest.raises(AccessDeniedError), files.held(path):
+                pass

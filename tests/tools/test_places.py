@@ -35,6 +35,16 @@ def verdict(use: Use, path: str) -> str:
         "my.env.py",
         "githooks/x",
         "agents/md",
+        "id_map.py",
+        "id_rs.txt",
+        "credentials_view.py",
+        "credentials.py",
+        "test_credentials.json.py",
+        ".env.example",
+        ".env.local.sample",
+        ".env-template",
+        ".ENV.Dist",
+        ".environment",
     ],
 )
 def test_files_of_a_project_may_be_read_and_written(path: str) -> None:
@@ -46,15 +56,24 @@ def test_files_of_a_project_may_be_read_and_written(path: str) -> None:
     [
         ".env",
         ".env.local",
+        ".env-prod",
+        ".env_prod",
+        ".env.example.local",
+        ".env.examples",
         "deep/below/.env",
+        "deep/.env/.env.example",
         ".ENV",
         ".e\u200bnv",
         ".env.",
         "key.pem",
         "tls/Key.PEM",
         "id_rsa",
+        "id_rsa_work",
         "id_ed25519.pub",
+        "id_ecdsa_sk",
+        "id_dsa",
         "credentials",
+        "credentials.yaml",
         "credentials.json",
         "Credentials/any.txt",
         ".netrc",
@@ -183,3 +202,16 @@ def test_names_that_a_file_system_takes_for_one_are_one() -> None:
     assert folded("e\u0301") == folded("É")
     assert folded("..") == ".."
     assert folded(".git") != folded(".gít")
+
+
+def test_patterns_for_other_programs_name_what_is_below_their_folder() -> None:
+    whole = PLACES.secret_globs(WS)
+    assert {"**/.env", "**/.env.*", "**/id_rsa*", "**/.ssh", "**/.config/gcloud", "**/Library/Keychains"} <= set(whole)
+    assert "/gcloud" not in whole
+    home = PLACES.secret_globs(Path("/home/me"))
+    assert {"/.config/rune", "/.local/share/rune", "/.local/state/rune"} <= set(home)
+    assert {"/gcloud", "/sops/age", "/google-chrome*", "/rune"} <= set(PLACES.secret_globs(Path("/home/me/.config")))
+    assert "/keyrings" in PLACES.secret_globs(Path("/home/me/.Local/Share"))
+    odd = Places(reading=(), writing=(WS,), own=(WS / "a[b]*" / "!c",))
+    assert r"/a\[b\]\*/\!c" in odd.secret_globs(WS)
+    assert "/etc" in Places(reading=(Path("/"),), writing=(), own=()).secret_globs(Path("/"))

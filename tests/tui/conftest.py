@@ -5,6 +5,10 @@ from collections.abc import Generator
 
 import pytest
 
+from tests.tui.pictures import clock, folder, shows
+
+__all__ = ("clock", "every_style_is_named", "folder", "shows")
+
 
 class _Missed(logging.Handler):
     """Keeps what the painter says of styles that a widget paints and does not name."""

@@ -12,6 +12,7 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 
 from rune.bootstrap import Services, build
+from rune.host.clock import Clock
 from rune.models.scripted import Answer, Answers, ScriptedTransport, says
 from rune.models.transport import ChatTransport
 from rune.surface.surface import Surface
@@ -205,18 +206,19 @@ async def stage(
     folder: Path | None = None,
     opened: bool = True,
     painted: bool = False,
+    clock: Clock | None = None,
     **start: Any,
 ) -> AsyncGenerator[Stage]:
     """Open the app on `tmp_path/home` in a project folder; in the end leave it and close what it was opened with.
 
-    `painted`: it writes what a terminal would get, see `Stage.written`.
+    `painted`: it writes what a terminal would get, see `Stage.written`. `clock` says when a question could be read.
     """
     model = model or ScriptedTransport(answers)
     folder = folder or tmp_path / "project"
     folder.mkdir(exist_ok=True)
     services: list[Services] = []
     opening = opening_of(tmp_path / "home", [model] if transports is None else transports, services)
-    app = RuneApp(opening, start=AppStart(folder=str(folder.resolve()), **start))
+    app = RuneApp(opening, start=AppStart(folder=str(folder.resolve()), **start), clock=clock)
     try:
         async with on_a_terminal(app, size) if painted else app.run_test(size=size) as pilot:
             running = Stage(app, pilot, model, services)

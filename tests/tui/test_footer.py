@@ -46,6 +46,40 @@ def test_a_running_turn_is_told_in_true_figures(pace: Pace, now: float, said: st
     assert text(pace=pace, now=now, model="qwen3:8b").startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("pace", "now", "said"),
+    [
+        (
+            Pace(since=0, phase="running", doing="run_command", step=1, steps=24),
+            14.0,
+            " step 1/24 · running run_command",
+        ),
+        (Pace(since=0, phase="waiting", step=3, steps=24), 14.0, " step 3/24 · waiting for the model · 14 s "),
+        (
+            Pace(since=0, phase="answering", step=5, steps=24, pieces=83, first_at=12.0, last_at=14.0),
+            14.0,
+            " step 5/24 · answering · 14 s · 41 tok/s ",
+        ),
+        (Pace(since=0, phase="answering", step=1, steps=24, pieces=1), 3.0, " answering · 1 token "),
+        (Pace(since=0, phase="cancelling", step=5, steps=24), 3.0, " stopping "),
+    ],
+)
+def test_a_turn_of_several_steps_says_which_one_and_how_long_all_of_it_took(pace: Pace, now: float, said: str) -> None:
+    assert text(pace=pace, now=now).startswith(said)
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_narrow_footer_keeps_the_step(width: int) -> None:
+    pace = Pace(since=0, phase="answering", step=5, steps=24, pieces=83, first_at=12.0, last_at=14.0)
+    assert text(width, pace=pace, now=14.0).startswith(" step 5/24")
+
+
+def test_what_the_person_runs_can_be_stopped() -> None:
+    shown = text(own=True)
+    assert shown.startswith(" your command runs   esc stops")
+    assert "enter sends" not in shown
+
+
 def test_esc_stops_a_turn_and_takes_a_waiting_message_back_first() -> None:
     pace = Pace(since=0, phase="answering")
     assert "esc stops" in text(pace=pace)

@@ -110,6 +110,31 @@ def test_nothing_moves_when_the_level_or_the_health_changes() -> None:
     assert [before.index(part) for part in ("ctx", "[task]", "~/")] == [after.index(p) for p in ("ctx", "[task]", "~/")]
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("mode", ["ask", "edits", "read"])
+def test_what_tools_may_do_is_said_in_every_width(width: int, mode: str) -> None:
+    state = STATE._replace(
+        model="hf.co/bartowski/Qwen2.5-Coder-7B-Instruct-GGUF:Q4_K_M",
+        where="remote",
+        permission=mode,
+        thinking="high",
+        title="fix the failing test",
+        elsewhere="/home/ann/elsewhere/far/away",
+        failing=("journal", "model"),
+        worst_tier=0,
+        busy=True,
+        unread=True,
+    )
+    words = text(state, width).replace("·", " ").split()
+    assert mode in words
+    assert "remote" in words
+
+
+def test_what_changes_files_without_asking_stands_out() -> None:
+    spans = header_line(STATE._replace(permission="edits"), 80).spans
+    assert next(span.style for span in spans if span.text == "edits") == "warning"
+
+
 def test_what_fails_is_named_with_how_many_more() -> None:
     assert "▲ memory +1" in text(STATE._replace(failing=("memory", "graph"), worst_tier=1))
     assert "✖ journal" in text(STATE._replace(failing=("journal",), worst_tier=0))

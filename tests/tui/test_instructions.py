@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from textual.events import Paste
 
 from rune.text.safe_text import safe_text
-from rune.tui.lines import Span, line
+from rune.tui.lines import MARK, Span, line
 from rune.tui.screens.instructions import InstructionsScreen, wrapped
 from rune.tui.screens.reading import ScrolledText
-from rune.tui.widgets.choices import MARK, READING_SECONDS, Choices
+from rune.tui.widgets.choices import READING_SECONDS, Choices
 from tests.fakes.clock import CountedClock
 from tests.tui.small_app import HOSTILE, SIZES, SmallApp, is_safe, screen_rows, screen_text, settled
 from tests.tui.trust_folder import Folder

@@ -14,9 +14,10 @@ from textual.pilot import Pilot
 
 from rune.errors import ModelUnavailableError, RuneError
 from rune.surface.rows import ModelRow
+from rune.tui.lines import MARK
 from rune.tui.screens.model_picker import NO_MODEL, ModelPicker, ModelTable
-from rune.tui.screens.picker import FilterInput, PickerRows
-from rune.tui.widgets.choices import MARK
+from rune.tui.screens.picker import PickerRows
+from rune.tui.widgets.filter_input import FilterInput
 from tests.tui.small_app import HOSTILE, SIZES, SmallApp, is_safe, screen_rows, screen_text, settled
 
 QWEN = ModelRow(

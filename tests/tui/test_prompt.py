@@ -18,7 +18,7 @@ async def settled(pilot: Pilot[None]) -> None:
 async def test_it_says_what_goes_in_and_grows_with_its_text_up_to_eight_rows() -> None:
     app = PromptApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        assert shown(app.prompt) == ["> message, /command"]
+        assert shown(app.prompt) == ["> message, /command, !shell"]
         await pilot.press("a", "ctrl+j", "b")
         assert shown(app.prompt) == ["> a", "  b"]
         app.prompt.set_text("x\n" * 20)

@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from rune.bootstrap import Services, build
 from rune.models.scripted import Answers, ScriptedTransport
+from rune.records.approvals import Decision
 from rune.records.envelope import EventEnvelope
-from rune.records.tools import ToolSchema
+from rune.tools.executor import Tool
 from rune.turn.events import TurnClosed, TurnEvent
 from rune.turn.request import TurnRequest
 
@@ -30,6 +32,10 @@ class Rig:
 
     async def say(self, text: str = "name a river", conversation_id: str | None = None) -> TurnClosed:
         return closing(await self.turn(text, conversation_id))
+
+    async def answered(self, approval_id: str, decision: Decision = "allow", **how: Any) -> list[TurnEvent]:
+        """Answer a question, and return what the turn shows that goes on."""
+        return [event async for event in self.operator.answer(approval_id, decision, **how)]
 
     def facts(self) -> list[EventEnvelope]:
         """Return the events of conversations, in order."""
@@ -56,7 +62,7 @@ async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
 
 @asynccontextmanager
 async def rig(
-    home: Path, answers: Answers, *, model: ScriptedTransport | None = None, tools: Sequence[ToolSchema] = ()
+    home: Path, answers: Answers, *, model: ScriptedTransport | None = None, tools: Sequence[Tool] = ()
 ) -> AsyncGenerator[Rig]:
     """Build, start and in the end close everything; `home` may have been used before."""
     model = model or ScriptedTransport(answers)

@@ -16,6 +16,7 @@ from rune.records.turns import StopReason
 from rune.surface.trace_text import trace_text
 from rune.turn.events import TextDelta
 from tests.turn.rig import closing, rig
+from tests.turn.tools import Offered
 
 READ = ToolSchema(
     name="read_file",
@@ -47,7 +48,7 @@ def sent(request: ChatRequest) -> list[dict[str, Any]]:
 
 
 async def test_a_small_model_is_held_to_one_move_and_its_answer_is_kept_as_text(home: Path) -> None:
-    async with rig(home, [says(ANSWER), says(ANSWER)], tools=[READ]) as it:
+    async with rig(home, [says(ANSWER), says(ANSWER)], tools=[Offered(READ)]) as it:
         events = await it.turn()
         closed = closing(events)
         await it.say("another", closed.conversation_id)
@@ -62,7 +63,7 @@ async def test_a_small_model_is_held_to_one_move_and_its_answer_is_kept_as_text(
 
 async def test_what_the_answer_was_held_to_stands_in_the_trace(home: Path) -> None:
     leaked = says('{"name": "read_file", "arguments": {}}')
-    async with rig(home, (), model=large(leaked, says(ANSWER)), tools=[READ]) as it:
+    async with rig(home, (), model=large(leaked, says(ANSWER)), tools=[Offered(READ)]) as it:
         closed = await it.say()
         views = it.services.surface.views
         trace = await views.trace(closed.trace_id)
@@ -71,19 +72,19 @@ async def test_what_the_answer_was_held_to_stands_in_the_trace(home: Path) -> No
     assert (native.matches, native.format) == (constrained.matches, b"") == (True, b"")
     assert constrained.format == it.model.requests[1].format == answer_schema([READ])
     assert [recipe.format for recipe in trace.requests] == ["", evidence_id(answer_schema([READ]))]
-    assert "asked for: held to a schema\n" in shown
+    assert "asked for: held to a schema, temperature 0.0\n" in shown
 
 
 async def test_how_much_was_to_be_thought_stands_in_the_trace(home: Path) -> None:
-    async with rig(home, [says(ANSWER), says(ANSWER)], tools=[READ]) as it:
+    async with rig(home, [says(ANSWER), says(ANSWER)], tools=[Offered(READ)]) as it:
         closed = await it.say()
         trace = await it.services.surface.views.trace(closed.trace_id)
     assert [recipe.think for recipe in trace.requests] == ["off"]
-    assert "asked for: held to a schema, thinking off\n" in trace_text(trace)
+    assert "asked for: held to a schema, thinking off, temperature 0.0\n" in trace_text(trace)
 
 
 async def test_a_large_model_is_offered_tools_natively(home: Path) -> None:
-    async with rig(home, (), model=large(says("The Danube.")), tools=[READ]) as it:
+    async with rig(home, (), model=large(says("The Danube.")), tools=[Offered(READ)]) as it:
         closed = await it.say()
         (request,) = it.model.requests
     assert closed.answer == "The Danube."
@@ -102,7 +103,7 @@ async def test_without_tools_nothing_is_held_to_anything(home: Path) -> None:
 
 async def test_a_window_without_room_for_tools_is_for_words_only(home: Path) -> None:
     model = ScriptedTransport([says(ANSWER)], window=2048)
-    async with rig(home, (), model=model, tools=[READ]) as it:
+    async with rig(home, (), model=model, tools=[Offered(READ)]) as it:
         closed = await it.say()
     assert closed.answer == ANSWER
     assert model.requests[0].format is None
@@ -111,7 +112,7 @@ async def test_a_window_without_room_for_tools_is_for_words_only(home: Path) -> 
 
 @pytest.mark.parametrize("lost", LOST, ids=str)
 async def test_a_call_that_was_lost_on_the_way_is_asked_for_once_more_constrained(home: Path, lost: ModelError) -> None:
-    async with rig(home, (), model=large([lost], says(ANSWER)), tools=[READ]) as it:
+    async with rig(home, (), model=large([lost], says(ANSWER)), tools=[Offered(READ)]) as it:
         closed = await it.say()
         first, second = it.model.requests
         (trace,) = await it.services.surface.views.traces(limit=1)
@@ -123,13 +124,13 @@ async def test_a_call_that_was_lost_on_the_way_is_asked_for_once_more_constraine
 
 async def test_a_leaked_call_that_cannot_be_used_is_asked_for_once_more(home: Path) -> None:
     leaked = says('{"name": "read_file", "arguments": {}}')
-    async with rig(home, (), model=large(leaked, says(ANSWER)), tools=[READ]) as it:
+    async with rig(home, (), model=large(leaked, says(ANSWER)), tools=[Offered(READ)]) as it:
         events = await it.turn()
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "The Danube."
 
 
 async def test_there_is_one_second_try_and_then_the_failure(home: Path) -> None:
-    async with rig(home, (), model=large([LOST[0]], [LOST[0]], says(ANSWER)), tools=[READ]) as it:
+    async with rig(home, (), model=large([LOST[0]], [LOST[0]], says(ANSWER)), tools=[Offered(READ)]) as it:
         closed = await it.say()
         assert len(it.model.requests) == 2
     assert (closed.stop_reason, closed.answer) == (StopReason.FAILED, "")
@@ -141,17 +142,17 @@ async def test_there_is_one_second_try_and_then_the_failure(home: Path) -> None:
     ids=["after_text", "broken_after_text", "broken"],
 )
 async def test_nothing_is_asked_again_after_text_or_for_another_reason(home: Path, answer: list[Step]) -> None:
-    async with rig(home, (), model=large(answer, says(ANSWER)), tools=[READ]) as it:
+    async with rig(home, (), model=large(answer, says(ANSWER)), tools=[Offered(READ)]) as it:
         closed = await it.say()
         assert len(it.model.requests) == 1
     assert closed.stop_reason in {StopReason.FAILED, StopReason.INCOMPLETE}
 
 
 async def test_a_conversation_goes_on_in_another_process_as_it_was_written(home: Path) -> None:
-    async with rig(home, [says(ANSWER)], tools=[READ]) as it:
+    async with rig(home, [says(ANSWER)], tools=[Offered(READ)]) as it:
         first = await it.say()
         before = it.model.requests[0].messages
-    async with rig(home, [says(ANSWER)], tools=[READ]) as it:
+    async with rig(home, [says(ANSWER)], tools=[Offered(READ)]) as it:
         await it.say("another", first.conversation_id)
         assert it.model.requests[0].messages.startswith(before.removesuffix(b"]"))
         (trace,) = await it.services.surface.views.traces(limit=1)

@@ -22,6 +22,7 @@ from rune.turn.request import TurnRequest
 from rune.turn.selection import ModelSelection
 from tests.turn.rig import Rig, rig
 from tests.turn.test_action_protocols import ANSWER, READ, large
+from tests.turn.tools import Offered
 
 CALL = '{"tool": "read_file", "arguments": {"path": "a"}}'
 NATIVE = says("", calls=[ToolCall(id="call_1", name="read_file", arguments={"path": "a"})])
@@ -47,12 +48,12 @@ def scores(it: Rig) -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize(
     ("answers", "counts"),
     [
-        ([NATIVE], (1, 0, 0)),
-        ([LEAKED], (0, 1, 0)),
+        ([NATIVE, says("Done.")], (1, 0, 0)),
+        ([LEAKED, says("Done.")], (0, 1, 0)),
         ([USELESS, says(ANSWER)], (0, 0, 1)),
         ([SWALLOWED, says(ANSWER)], (0, 0, 1)),
         ([UNPARSED, says(ANSWER)], (0, 0, 1)),
-        ([USELESS, says(CALL)], (1, 0, 1)),
+        ([USELESS, says(CALL), says(ANSWER)], (1, 0, 1)),
         ([USELESS, says('{"tool": "read_file", "arguments": {}}')], (0, 0, 2)),
     ],
     ids=["native", "repaired", "useless", "swallowed", "unparsed", "second try", "twice"],
@@ -60,7 +61,7 @@ def scores(it: Rig) -> list[tuple[int, int, int]]:
 async def test_one_score_a_turn_counts_its_calls(
     home: Path, answers: Sequence[list[Step]], counts: tuple[int, int, int]
 ) -> None:
-    async with rig(home, (), model=large(*answers), tools=[READ]) as it:
+    async with rig(home, (), model=large(*answers), tools=[Offered(READ)]) as it:
         await it.say()
         assert len(it.model.requests) == len(answers)
         assert scores(it) == [counts]
@@ -70,7 +71,7 @@ async def test_one_score_a_turn_counts_its_calls(
 
 async def test_counts_add_up_over_turns_and_restarts(home: Path) -> None:
     for total in (1, 2):
-        async with rig(home, (), model=large(NATIVE), tools=[READ]) as it:
+        async with rig(home, (), model=large(NATIVE), tools=[Offered(READ)]) as it:
             await it.say()
             assert scores(it)[-1] == (total, 0, 0)
 
@@ -79,7 +80,7 @@ async def test_counts_add_up_over_turns_and_restarts(home: Path) -> None:
     "answer", [says("The Danube."), [ServerError("it failed", status=500, phase="first_byte")]], ids=["words", "failed"]
 )
 async def test_a_turn_without_calls_leaves_no_score(home: Path, answer: list[Step]) -> None:
-    async with rig(home, (), model=large(answer), tools=[READ]) as it:
+    async with rig(home, (), model=large(answer), tools=[Offered(READ)]) as it:
         await it.say()
         assert scores(it) == []
 

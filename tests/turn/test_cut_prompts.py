@@ -13,6 +13,7 @@ from rune.records.usage import Usage
 from rune.turn.events import Notice
 from tests.turn.rig import closing, rig
 from tests.turn.test_action_protocols import ANSWER, READ, large
+from tests.turn.tools import Offered
 
 ABLE: frozenset[Capability] = frozenset({"chat", "tools"})
 
@@ -66,7 +67,7 @@ async def test_another_model_is_watched_anew(home: Path) -> None:
 
 async def test_a_second_try_is_another_prompt_and_both_calls_are_paid(home: Path) -> None:
     leaked = counted('{"name": "read_file", "arguments": {}}', 1000)
-    async with rig(home, (), model=large(leaked, counted(ANSWER, 400)), tools=[READ]) as it:
+    async with rig(home, (), model=large(leaked, counted(ANSWER, 400)), tools=[Offered(READ)]) as it:
         closed = await it.say()
         trace = await it.services.surface.views.trace(closed.trace_id)
     assert (closed.stop_reason, closed.answer) == (StopReason.ANSWERED, "The Danube.")
@@ -77,7 +78,7 @@ async def test_a_second_try_is_another_prompt_and_both_calls_are_paid(home: Path
 
 async def test_a_cut_prompt_is_told_where_its_call_cannot_be_used_and_is_not_tried_again(home: Path) -> None:
     answers = counted("The Danube.", 1000), counted('{"name": "read_file", "arguments": {}}', 300), says(ANSWER)
-    async with rig(home, (), model=large(*answers), tools=[READ]) as it:
+    async with rig(home, (), model=large(*answers), tools=[Offered(READ)]) as it:
         first = await it.say()
         cut = await it.say("another", first.conversation_id)
         assert len(it.model.requests) == 2

@@ -70,7 +70,7 @@ class Growing:
 @asynccontextmanager
 async def rune(home: Path, server: OllamaServer) -> AsyncGenerator[tuple[Services, OllamaTransport]]:
     transport = OllamaTransport(server.url)
-    services = build({"RUNE_HOME": str(home), "PATH": ""}, surface_kind="headless", transports=(transport,))
+    services = build({"RUNE_HOME": str(home), "PATH": ""}, surface_kind="headless", transports=(transport,), tools=())
     try:
         await services.start()
         yield services, transport

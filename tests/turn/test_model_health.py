@@ -203,7 +203,7 @@ async def test_a_conversations_model_that_is_gone_is_a_failure_until_another_is_
 async def test_the_failure_is_told_once_in_the_turns_end_and_journaled_once(home: Path) -> None:
     async with rig(home, [[GONE]]) as it:
         events = await it.turn()
-        assert [type(event).__name__ for event in events] == ["TurnOpened", "TurnClosed"]
+        assert [type(event).__name__ for event in events] == ["TurnOpened", "StepTaken", "TurnClosed"]
         assert it.names().count("turn.failed") == 1
         every = [event.event_type for event in it.services.surface.views.events(limit=1000)]
         assert not {"capability.failed", "background.failed"} & set(every)

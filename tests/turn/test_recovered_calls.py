@@ -65,7 +65,19 @@ async def store_calls(home: Path, turn_id: str, conversation_id: str) -> None:
         evidence=EvidenceStore(home / "evidence", CLOCK),
     )
     last = max(event.pseq for _, event in store.replay(conversation_id))
-    done = ToolResult(id="call_1", turn_id=turn_id, outcome="ok", summary="listed", output=None, milliseconds=3)
+    done = ToolResult(
+        id="call_1",
+        turn_id=turn_id,
+        tool="run",
+        digest="sha256:" + "ab" * 32,
+        outcome="ok",
+        summary="listed",
+        output=None,
+        milliseconds=3,
+        confinement="none",
+        exit_code=0,
+        files=(),
+    )
     facts = (
         ("tool.intent", intent("call_1", turn_id)),
         ("tool.result", done),
@@ -92,7 +104,10 @@ def intent(call_id: str, turn_id: str) -> PreparedCall:
         turn_id=turn_id,
         call=ToolCall(id=call_id, name="run", arguments={"command": "make"}),
         effect="runs make",
+        detail="",
         preconditions={},
         digest="sha256:" + "ab" * 32,
         confinement="none",
+        why="",
+        rule="",
     )

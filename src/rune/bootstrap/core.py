@@ -20,6 +20,7 @@ from rune.observability.health import SubsystemHealthRegistry
 from rune.observability.inference_trace import TraceFile
 from rune.observability.retention import MEGABYTE
 from rune.records.record import Record
+from rune.store.approvals import ApprovalViews
 from rune.store.codec import decode_body
 from rune.store.conversation_views import ConversationViews
 from rune.store.conversations import ConversationStateRepository
@@ -32,6 +33,7 @@ from rune.store.ledger import Ledger
 from rune.store.mending.backups import BackupBook
 from rune.store.model_scores import ModelScoreViews
 from rune.store.projections import ProjectionEngine
+from rune.store.rules import RuleViews
 from rune.store.search import SearchViews
 from rune.store.tasks import TaskStateRepository, TaskViews
 from rune.store.traces import TraceRepository, TraceViews
@@ -40,7 +42,7 @@ from rune.store.view_pass import Progress
 from rune.text.masking import Masker
 from rune.turn.failures import TurnFailures
 
-VIEWS_VERSION = 4
+VIEWS_VERSION = 5
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +202,8 @@ def open_engine(
         TurnViews(),
         TraceViews(),
         IntentViews(),
+        ApprovalViews(),
+        RuleViews(),
         SearchViews(),
         ModelScoreViews(),
     )

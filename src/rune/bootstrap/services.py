@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 from rune.bootstrap.upkeep import report_turns
@@ -39,6 +39,7 @@ class Services:
         why_unwritable: Callable[[], StorageError | None],
         ledger: Ledger,
         recovery: TurnRecovery,
+        expire: Callable[[], Awaitable[object]],
         transports: Sequence[ChatTransport],
         side_calls: SideCalls,
         health: SubsystemHealthRegistry,
@@ -57,6 +58,7 @@ class Services:
         self._why_unwritable = why_unwritable
         self._ledger = ledger
         self._recovery = recovery
+        self._expire = expire
         self._transports = transports
         self._session_id = session_id
         self._close_files = close_files
@@ -110,6 +112,7 @@ class Services:
         try:
             await asyncio.to_thread(self._evidence.sweep)
             report_turns(self.health, await self._recovery.recover())
+            await self._expire()
         except (OSError, StorageError) as error:
             self.health.record_failure("recovery", error, 2)
 

@@ -47,6 +47,8 @@ def alone(claim: str, check: Check) -> None:
 
 async def scripted_services(folder: Path, transport: ScriptedTransport) -> Services:
     """Return started services on an own home that know only the scripted model."""
-    services = build({"RUNE_HOME": str(folder / "home"), "PATH": ""}, surface_kind="headless", transports=(transport,))
+    services = build(
+        {"RUNE_HOME": str(folder / "home"), "PATH": ""}, surface_kind="headless", transports=(transport,), tools=()
+    )
     await services.start()
     return services

@@ -5,7 +5,7 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from rune.cli.endings import Endings, stderr_on_screen
@@ -14,8 +14,10 @@ from rune.cli.first_frame import FirstFrame
 from rune.cli.loading import Loading
 from rune.cli.output import Output
 from rune.cli.signals import HeldBack
+from rune.errors import RuneError
 
 if TYPE_CHECKING:
+    from rune.surface.rows import ApprovalRow
     from rune.surface.surface import Surface
     from rune.tui.app import RuneApp
     from rune.tui.app_start import AppStart
@@ -51,6 +53,9 @@ class Opening:
         self._build = build
         self._shown = shown
         self._built: asyncio.Future[Life] | None = None
+        self._surface: Surface | None = None
+        self.left_waiting: Sequence[ApprovalRow] = ()
+        """The questions that waited when it was closed."""
 
     async def __call__(self, told: Callable[[str], None]) -> "Surface":
         """Return what the app speaks with. Raises ConfigError, StorageError."""
@@ -61,15 +66,26 @@ class Opening:
         await life.start()
         # What is there now stays: a collection that looked through all of it would hold up a key for 40 ms.
         gc.freeze()
+        self._surface = life.surface
         return life.surface
 
     async def close(self) -> None:
         """Wait for what is being built, and close it. What could not be built was told to the app already."""
         if self._built is None:
             return
+        self.left_waiting = await self._waiting()
         await asyncio.wait([self._built])
         if self._built.exception() is None:
             await self._built.result().close()
+
+    async def _waiting(self) -> Sequence["ApprovalRow"]:
+        """Return the questions that wait as the app goes; none where that cannot be read, or nothing came up."""
+        if self._surface is None:
+            return ()
+        try:
+            return await self._surface.views.pending_approvals()
+        except RuneError:  # nothing is lost: `rune approve` lists them, or says why it cannot
+            return ()
 
 
 def run_app(start: "AppStart", build: Build, frame: FirstFrame, output: Output) -> ExitCode:
@@ -99,13 +115,25 @@ def run_app(start: "AppStart", build: Build, frame: FirstFrame, output: Output) 
         finally:
             closing.cancel()
             frame.restore()
-    for line in app.goodbye:
+    for line in with_questions(app.goodbye, opening.left_waiting):
         output.own_line(line)
     if app.failure is not None:
         raise app.failure
     if endings.asked:
         return ExitCode.INTERRUPTED
     return ExitCode.FAILED if app.return_code else ExitCode.DONE
+
+
+def with_questions(lines: Sequence[str], waiting: Sequence["ApprovalRow"]) -> Iterator[str]:
+    """Iterate over what is printed once the app has gone: below the line that resumes a conversation, the question
+    that waits there.
+    """
+    for line in lines:
+        yield line
+        resumed = line.startswith("rune -r ")
+        for row in waiting:
+            if resumed and row.conversation_id in line:
+                yield f"a question waits there: `rune approve {row.id}`"
 
 
 def _hand_over(frame: FirstFrame, app: "RuneApp") -> None:

@@ -18,7 +18,8 @@ _DESCRIPTION = """A local-first assistant in the terminal.
   rune -p "Name three rivers"        answer on stdout
   git diff | rune -p "Review this"   with what is piped in
   rune -c -p "And one in Asia"       go on with the newest conversation of this folder
-  rune -p "/help"                    a slash command"""
+  rune -p "/help"                    a slash command
+  rune approve                       what waits for your answer"""
 
 
 class HelpAskedError(Exception):
@@ -114,6 +115,11 @@ def _parser(*, with_commands: bool) -> _Parser:
         choices=("auto", "off", "on", "low", "medium", "high"),
         help="how much the model thinks before it answers; the conversation keeps it",
     )
+    root.add_argument(
+        "--permission",
+        choices=("ask", "edits", "read"),
+        help="what tools may do without asking (edits: change files here); the conversation keeps it",
+    )
     root.add_argument("--max-steps", type=_number(1, 200), metavar="N", help="at most N model calls (1 to 200)")
     root.add_argument("--channel", choices=("task", "chat"), default="task", help="which of the two conversations")
     root.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text")
@@ -128,6 +134,8 @@ def _add_commands(root: _Parser) -> None:
     commands = root.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
     _add_sessions(commands.add_parser("sessions", help="list, show, search, export, fork conversations ..."))
+
+    _add_approve(commands.add_parser("approve", help="what waits for your answer; answer it and go on"))
 
     trace = commands.add_parser("trace", help="what the model saw")
     trace.add_argument(
@@ -154,6 +162,17 @@ def _add_commands(root: _Parser) -> None:
 
     canary = commands.add_parser("canary", help="check Rune's claims on this machine")
     canary.add_argument("name", nargs="?", help="only this one")
+
+
+def _add_approve(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Lists what waits for an answer; with an ID answers it, and goes on as `rune -p` does."
+    parser.add_argument("id", nargs="?", help="apr_... (the end of an id will do)")
+    parser.add_argument("--no", action="store_true", help="refuse; the task goes on without it")
+    parser.add_argument("--because", metavar="TEXT", help="with --no: what the model is told")
+    parser.add_argument("--always", action="store_true", help="allow, and from now on without asking (--show: what)")
+    parser.add_argument("--show", action="store_true", help="answer nothing: show all of what would be done")
+    parser.add_argument("--json", action="store_const", dest="output_format", const="json", default=argparse.SUPPRESS)
+    parser.add_argument("--output-format", choices=("text", "json", "stream-json"), default=argparse.SUPPRESS)
 
 
 def _add_sessions(parser: argparse.ArgumentParser) -> None:

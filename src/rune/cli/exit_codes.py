@@ -34,9 +34,9 @@ MEANINGS = """exit codes:
   0    done
   1    failed, or the answer broke off
   2    wrong usage, or a configuration that cannot be used
-  3    waiting for an approval
+  3    waiting for your answer: rune approve
   4    no model
-  5    a limit was reached (steps, length, window)
+  5    a limit was reached (steps, length, window), or it went in circles
   75   busy or open elsewhere: try again
   130  interrupted"""
 

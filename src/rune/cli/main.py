@@ -93,7 +93,8 @@ def _dispatch(options: argparse.Namespace, output: Output, interrupts: Interrupt
     if options.command is not None:
         if options.prompt is not None:
             raise UsageError(f"-p and the command {options.command!r} cannot be used together")
-        return _command(options, output, interrupts)
+        run_command = _approve if options.command == "approve" else _command
+        return run_command(options, output, interrupts)
     if options.prompt is None and is_terminal():
         return _app(options, output, frame)
     return _prompt(options, output, interrupts)
@@ -127,6 +128,7 @@ def _app(options: argparse.Namespace, output: Output, frame: FirstFrame) -> Exit
         carry_on=options.carry_on,
         model=options.model,
         thinking=options.think,
+        permission=options.permission,
         max_steps=options.max_steps,
     )
     return run_app(start, build, frame, output)
@@ -159,6 +161,7 @@ def _prompt(options: argparse.Namespace, output: Output, interrupts: Interrupts)
         thinking=options.think,
         max_steps=options.max_steps,
         channel=options.channel,
+        permission=options.permission,
     )
     from rune.bootstrap import Services
 
@@ -166,6 +169,22 @@ def _prompt(options: argparse.Namespace, output: Output, interrupts: Interrupts)
         return await run_headless(services.surface, request, output, interrupts)
 
     return _with_services(answer, "headless", interrupts, output)
+
+
+def _approve(options: argparse.Namespace, output: Output, interrupts: Interrupts) -> ExitCode:
+    from rune.bootstrap import Services
+    from rune.cli import approving
+    from rune.host.clock import SystemClock
+
+    approving.check(options)
+
+    async def work(services: Services) -> ExitCode:
+        if approving.answering(options):
+            return await approving.answer(services.surface, options, output, interrupts)
+        _note_health(services, output)
+        return await approving.look(services.surface, options, output, SystemClock().now_ms())
+
+    return _with_services(work, "headless" if approving.answering(options) else "command", interrupts, output)
 
 
 def _command(options: argparse.Namespace, output: Output, interrupts: Interrupts) -> ExitCode:

@@ -8,7 +8,7 @@ from typing import Final
 from rune.cli.descriptors import STDERR, STDOUT
 from rune.cli.streams import Stream, StreamClosedError
 from rune.text.invocation import suggested
-from rune.text.safe_text import SafeStream, safe_text
+from rune.text.safe_text import SafeStream, SafeText, safe_text
 
 _COLUMNS: Final = 80
 
@@ -126,6 +126,11 @@ class Output:
         self.status("")
         line = suggested(" ".join(text.splitlines()), self._command)
         self._err.write(_encoded((safe_text(line) if self._err.is_terminal else line) + "\n"))
+
+    def foreign_line(self, text: SafeText, indent: str = "") -> None:
+        """Write one line to stderr as it is: what a person decides by is nowhere made another, terminal or not."""
+        self.status("")
+        self._err.write(_encoded(f"{indent}{text}\n"))
 
     def status(self, text: str) -> None:
         """Show a line on the terminal behind stderr until the next one, which takes its place; "" wipes it.

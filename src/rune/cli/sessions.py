@@ -12,11 +12,14 @@ import msgspec
 from rune.cli.listing import listing
 from rune.cli.output import Output
 from rune.errors import UsageError
+from rune.records.messages import ConversationMessageRecord
 from rune.surface.export_file import exported, kind_of, write_export
 from rune.surface.found_text import OF_EACH, found_text
 from rune.surface.remarks import remarks
+from rune.surface.rows import CallRow
 from rune.surface.shared_messages import missing_share
 from rune.surface.surface import Surface
+from rune.surface.tool_text import line_of
 
 # What writes a fact about a conversation needs a place in the journal; the rest only reads.
 WRITING: Final = frozenset({"rename", "fork", "hide", "unhide"})
@@ -48,8 +51,9 @@ async def _list(surface: Surface, output: Output, folder: str | None, options: a
     found = await surface.views.conversations(
         folder=folder, limit=options.limit, with_hidden=options.hidden, with_empty=options.all
     )
+    waiting = await surface.views.waiting_conversations()
     if options.json:
-        output.line(_json([msgspec.to_builtins(row) for row in found]))
+        output.line(_json([{**msgspec.to_builtins(row), "waits": row.record.id in waiting} for row in found]))
     elif not found:
         output.line(
             "no conversation in this folder yet (--all shows those of other folders)"
@@ -57,7 +61,7 @@ async def _list(surface: Surface, output: Output, folder: str | None, options: a
             else "no conversation yet"
         )
     else:
-        output.line(listing(found, now_ms, output.out_columns))
+        output.line(listing(found, now_ms, output.out_columns, waiting))
 
 
 async def _show(surface: Surface, output: Output, options: argparse.Namespace) -> None:
@@ -69,14 +73,23 @@ async def _show(surface: Surface, output: Output, options: argparse.Namespace) -
     if gone := missing_share(whole.conversation.record, whole.messages):
         output.line(gone + "\n")
     said = remarks(conversation_id, whole.messages, whole.ends)
+    calls, folded = whole.calls_of, whole.folded
     for message in whole.messages:
-        broken = "" if message.complete else "  [cut off]"
-        who = "you" if message.role == "user" else message.model or message.role
-        output.line(f"{message.ts}  {who}{broken}  {message.id}")
-        output.line(message.content + "\n")
+        if message.id not in folded:  # what came of a call stands in the line of the call
+            _show_message(output, message, calls.get(message.id, ()))
         for remark in said.get(message.id, ()):
             foreign = f": {' '.join(remark.foreign.split())}" if remark.foreign else ""
             output.line(f"[{remark.text}{foreign}]\n")
+
+
+def _show_message(output: Output, message: ConversationMessageRecord, calls: Sequence[CallRow]) -> None:
+    broken = "" if message.complete else "  [cut off]"
+    who = "you" if message.role == "user" else message.model or message.role
+    output.line(f"{message.ts}  {who}{broken}  {message.id}")
+    if message.content.strip() or not calls:
+        output.line(message.content + "\n")
+    if calls:
+        output.line("".join(f"  {line_of(call)}\n" for call in calls))
 
 
 async def _search(

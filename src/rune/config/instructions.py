@@ -72,7 +72,7 @@ class Instructions(msgspec.Struct, frozen=True, kw_only=True):
 def read_instructions(folder: Path) -> Instructions:
     """Read what could instruct in `folder`. Never raises OSError: what cannot be read is left out, and why is said."""
     real = Path(os.path.realpath(folder))
-    root = _git_root(real)
+    root = git_root(real)
     parts = real.relative_to(root).parts
     reading = _Reading()
     files = tuple(reading.chain(root, parts))
@@ -181,7 +181,8 @@ class _Reading:
         self.left_out.append(LeftOut(path=path, reason=reason))
 
 
-def _git_root(folder: Path) -> Path:
+def git_root(folder: Path) -> Path:
+    """Return the folder of the git repository that a real folder lies in; the folder itself where there is none."""
     # `.git` is a folder, or a file in a worktree or submodule; the nearest one ends the search.
     for candidate in (folder, *folder.parents):
         if os.path.lexists(candidate / ".git"):

@@ -7,7 +7,7 @@ import math
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -73,7 +73,8 @@ def check_settings(settings: Settings) -> None:
 
 def config_values(settings: Settings) -> dict[str, str]:
     """Return every text that is set, by dotted key, so that masking can look for secrets among them."""
-    return {key: value for key, value in _leaves(settings, "") if isinstance(value, str) and value}
+    defaults = dict(_leaves(Settings(), ""))
+    return {key: value for key, value in _leaves(settings, "") if isinstance(value, str) and value != defaults[key]}
 
 
 class SettingsSnapshot(msgspec.Struct, frozen=True):
@@ -113,6 +114,8 @@ def _section(document: YamlFile, entries: list[Entry], kind: type[_Group]) -> _G
         field = fields[entry.name]
         if get_origin(field) is tuple:  # the one list there is
             values[entry.name] = read_servers(document, entry)
+        elif get_origin(field) is Literal:
+            values[entry.name] = _choice(document, entry, get_args(field))
         elif issubclass(field, msgspec.Struct):
             values[entry.name] = _section(document, document.entries(entry.value, entry.key), field)
         else:
@@ -127,6 +130,17 @@ def _value(document: YamlFile, entry: Entry, expected: type[Scalar]) -> Scalar:
     if (allowed := RANGES.get(entry.key)) and not (isinstance(value, (int, float)) and allowed.holds(value)):
         document.refuse(
             f"{entry.key}: {value} is not allowed; allowed: {allowed}", line=line_of(entry.value), key=entry.key
+        )
+    return value
+
+
+def _choice(document: YamlFile, entry: Entry, allowed: tuple[str, ...]) -> str:
+    value = document.text(entry)
+    if value not in allowed:
+        document.refuse(
+            f"{entry.key}: {value!r} is not allowed; allowed: {', '.join(allowed)}",
+            line=line_of(entry.value),
+            key=entry.key,
         )
     return value
 

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from rune.records.permissions import PermissionMode
+
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One of `model.servers:`, a server that speaks OpenAI's wire. `name` tells its models apart from others' of the
@@ -39,6 +41,12 @@ class TurnSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     iteration_budget: int = 24
 
 
+class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`permissions:` in config.yaml. `mode` is what tools may do without asking in a conversation that begins."""
+
+    mode: PermissionMode = "ask"
+
+
 class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`retention:` in config.yaml. What undoes changes to files goes after `undo_days`, and the oldest of it when it
     is more than `undo_megabytes`. A log has `log_pieces` files of `log_megabytes`; logs and traces of a place in the
@@ -58,4 +66,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model: ModelSettings = ModelSettings()
     context: ContextSettings = ContextSettings()
     turn: TurnSettings = TurnSettings()
+    permissions: PermissionSettings = PermissionSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -7,6 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from rune.context.render import arguments_json, constrained_text, evidence_id, message_json, message_text
+from rune.models.text_tools.constrained import fenced
 from rune.records.messages import ConversationMessageRecord
 from rune.records.traces import Dialect, RecipeMessage
 from rune.text.storable import storable
@@ -81,7 +82,8 @@ class Measure:
 
 def _native_text(record: ConversationMessageRecord) -> str:
     """Return a message as the model reads it, not as JSON escapes it."""
-    parts = [message_text(record)]
+    text = message_text(record)
+    parts = [fenced(text) if record.role == "tool" else text]
     if record.role == "assistant":
         parts.append(storable(record.thinking))
         parts.extend(f"{storable(call.name)} {arguments_json(call)}" for call in record.tool_calls)

@@ -7,6 +7,7 @@ Every function here is pure, and the same record always gives the same bytes, in
 - The arguments of a call have their keys sorted, because the journal gives them back sorted: an order
   that only lived in memory would break the prefix after a restart.
 - A message is rendered by itself, so that an array only ever grows at its end.
+- What a tool found is data, and stands in a fence that it cannot close.
 - In the dialect `constrained` nothing but text is sent: calls and answers as the JSON that the model writes
   under its schema, results as messages that name the tool, tools as a text of the prefix. Thinking is not sent.
 """
@@ -16,7 +17,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from rune.models.text_tools.constrained import answer_text, call_text, result_text
+from rune.models.text_tools.constrained import answer_text, call_text, fenced, result_text
 from rune.records.messages import ConversationMessageRecord
 from rune.records.tools import ToolCall, ToolSchema
 from rune.records.traces import Dialect
@@ -85,7 +86,9 @@ def message_json(message: ConversationMessageRecord, dialect: Dialect) -> bytes:
     if dialect == "constrained":
         role = "user" if message.role == "tool" else message.role
         return f'{{"role":{_dumps(role)},"content":{_dumps(constrained_text(message))}}}'.encode()
-    members = [f'"role":{_dumps(message.role)}', f'"content":{_dumps(message_text(message))}']
+    text = message_text(message)
+    text = fenced(text) if message.role == "tool" else text
+    members = [f'"role":{_dumps(message.role)}', f'"content":{_dumps(text)}']
     if message.role == "assistant":
         if message.thinking:
             key = "thinking" if dialect == "ollama" else "reasoning_content"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -42,6 +42,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     kind: Kind
     size: int
+
+
+class Name(NamedTuple):
+    """One name in a folder and what it is, as far as the folder itself tells: nothing of it was looked at."""
+
+    name: str
+    kind: Kind
 
 
 class Beneath:
@@ -74,6 +81,13 @@ class Beneath:
         if root >= 0:
             os.close(root)
 
+    def stands_at(self, path: Path) -> bool:
+        """Say whether the folder that is held is still what has this path, no link being followed in the last place."""
+        try:
+            return os.path.samestat(os.fstat(self._root), path.lstat())
+        except OSError:
+            return False
+
     def open(self, path: str) -> Reached:
         """Open a file for reading. `place` is where it really is; `st_nlink` of it says whether it has other names."""
         return self._resolver.regular(self._root, _bytes(path))
@@ -87,6 +101,19 @@ class Beneath:
         finally:
             os.close(descriptor)
         return os.fsdecode(place), tuple(sorted(found, key=lambda entry: entry.name))
+
+    def folder(self, path: str) -> Reached:
+        """Open a folder; the caller closes it. `place` is where it really is."""
+        return self._resolver.folder(self._root, _bytes(path))
+
+    def names(self, place: str) -> tuple[Name, ...]:
+        """Return what is in a folder, by name, without looking at each. ELOOP for any link on the way."""
+        descriptor, _ = self._resolver.folder(self._root, _bytes(place), links=False)
+        try:
+            with os.scandir(descriptor) as entries:
+                return tuple(sorted(Name(os.fsdecode(each.name), _kind_by_name(each)) for each in entries))
+        finally:
+            os.close(descriptor)
 
     def stat(self, path: str, *, follow: bool = True) -> Seen:
         """Look at whatever is there, without opening it. `follow=False`: a link in the last place itself."""
@@ -285,6 +312,14 @@ def _entry(each: "os.DirEntry[str]") -> Entry | None:
     except FileNotFoundError:
         return None  # it went while its folder was read
     return Entry(name=os.fsdecode(each.name), kind=kind_of(info), size=info.st_size)
+
+
+def _kind_by_name(each: "os.DirEntry[str]") -> Kind:
+    if each.is_symlink():
+        return "link"
+    if each.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if each.is_file(follow_symlinks=False) else "other"
 
 
 def kind_of(info: os.stat_result) -> Kind:

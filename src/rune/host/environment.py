@@ -45,6 +45,9 @@ _UNASKING: Final = {
     "CI": "true",
     # Into a pipe Python writes 8 KB at a time: nothing to see meanwhile, and lost when it is killed.
     "PYTHONUNBUFFERED": "1",
+    # Whether a module has to be compiled anew is told by its size and second: an edit right after a test would be
+    # tested as it was before.
+    "PYTHONDONTWRITEBYTECODE": "1",
 }
 
 _GIT: Final = {

@@ -30,7 +30,8 @@ Stream = Literal["stdout", "stderr"]
 MARK: Final = "RUNE_COMMAND"
 """The variable by which a command's processes are known; programs may ask it whether Rune runs them."""
 
-_CHUNK_BYTES: Final = 65_536
+# What is no text takes a millisecond for 2 KB to make safe, and keys have to be heard meanwhile.
+_CHUNK_BYTES: Final = 16_384
 # No pipe of an ordinary user holds more: what is left when nobody can write any more.
 _PIPE_BYTES: Final = 1_048_576
 # More than a warden needs, its grace included. One that takes longer was stopped or waits for what cannot be killed.

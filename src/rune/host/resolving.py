@@ -120,7 +120,10 @@ def best_resolver(root: int) -> Resolver:
         found = openat2(root, b".", os.O_RDONLY | os.O_DIRECTORY, BENEATH | NO_MAGIC_LINKS)
     except OSError:
         return ByWalk()  # whatever is wrong, the walk says it or does it
-    return ByWalk() if _owned_place(root, found) is None else ByKernel()
+    if _owned_place(root, found) is None:
+        return ByWalk()
+    os.close(found)
+    return ByKernel()
 
 
 def regular_at(folder: int, name: bytes) -> int:

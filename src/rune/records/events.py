@@ -13,9 +13,10 @@ from rune.records.approvals import PendingApprovalRecord
 from rune.records.envelope import EventEnvelope
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.models import ModelScoreRecord, ModelUnavailable, Thinking
+from rune.records.permissions import PermissionChanged, RuleAdded, RuleRevoked
 from rune.records.record import Record
 from rune.records.tasks import TaskStateRecord
-from rune.records.tools import PreparedCall, ToolResult
+from rune.records.tools import CommandRun, PreparedCall, ToolResult
 from rune.records.traces import InferenceTraceRecord
 from rune.records.turns import TurnRecord
 
@@ -266,7 +267,7 @@ EVENT_KINDS: dict[str, EventKind] = {
         ("tool.message", "a tool's result as the model sees it", ConversationMessageRecord),
         ("tool.intent", "a prepared call is about to act", PreparedCall),
         ("tool.result", "what a call came to", ToolResult),
-        ("command.run", "the person ran a shell command", None),
+        ("command.run", "the person ran a shell command", CommandRun),
         ("owner.correction", "the person corrected an answer", None),
         ("task.created", "a task began", TaskStateRecord),
         ("task.amended", "a message went on with a task", TaskStateRecord),
@@ -285,7 +286,7 @@ EVENT_KINDS: dict[str, EventKind] = {
         ("context.pressure", "the context's health level changed", None),
         ("model.selected", "another model was chosen", ModelSelected),
         ("thinking.selected", "how much the model thinks was chosen", ThinkingSelected),
-        ("permission.changed", "another permission mode", None),
+        ("permission.changed", "another permission mode", PermissionChanged),
         ("mode.changed", "another behaviour mode", None),
     ),
     **_kinds(
@@ -318,8 +319,8 @@ EVENT_KINDS: dict[str, EventKind] = {
         ("session.ended", "it closed in order", SessionEnded),
         ("trust.granted", "a folder may instruct Rune", TrustGranted),
         ("trust.revoked", "it may no longer", TrustRevoked),
-        ("rule.added", "a permission rule was made", None),
-        ("rule.revoked", "it was taken back", None),
+        ("rule.added", "a permission rule was made", RuleAdded),
+        ("rule.revoked", "it was taken back", RuleRevoked),
         ("rule.fired", "it decided something", None),
         ("capability.requested", "a subsystem was asked for", None),
         ("capability.selected", "one was chosen", None),

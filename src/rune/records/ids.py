@@ -3,7 +3,7 @@
 import re
 from typing import Literal, get_args
 
-IdKind = Literal["evt", "msg", "cnv", "tsk", "trn", "apr", "trc", "ses", "mem", "dev"]
+IdKind = Literal["evt", "msg", "cnv", "tsk", "trn", "apr", "trc", "ses", "mem", "dev", "cal", "rul"]
 
 ID_KINDS: tuple[str, ...] = get_args(IdKind)
 _ULID = re.compile(r"[0-7][0-9abcdefghjkmnpqrstvwxyz]{25}")

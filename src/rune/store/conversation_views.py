@@ -13,6 +13,7 @@ from rune.records.events import (
     ThinkingSelected,
 )
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
+from rune.records.permissions import PermissionChanged
 from rune.records.record import Record
 from rune.records.times import milliseconds
 from rune.store.event_store import Offset
@@ -33,6 +34,7 @@ CREATE TABLE conversations (
     title TEXT NOT NULL DEFAULT '', title_rank TEXT NOT NULL DEFAULT '',
     model TEXT NOT NULL DEFAULT '', model_rank TEXT NOT NULL DEFAULT '',
     thinking TEXT NOT NULL DEFAULT 'auto', thinking_rank TEXT NOT NULL DEFAULT '',
+    permission TEXT NOT NULL DEFAULT 'ask', permission_rank TEXT NOT NULL DEFAULT '',
     prefix TEXT, prefix_rank TEXT NOT NULL DEFAULT '',
     hidden INTEGER NOT NULL DEFAULT 0, hidden_rank TEXT NOT NULL DEFAULT '',
     messages INTEGER NOT NULL DEFAULT 0,
@@ -85,6 +87,8 @@ class ConversationViews:
                 _set(connection, body.conversation_id, "model", body.model, order)
             case ThinkingSelected():
                 _set(connection, body.conversation_id, "thinking", body.thinking, order)
+            case PermissionChanged():
+                _set(connection, body.conversation_id, "permission", body.mode, order)
             case PrefixChanged():
                 _set(connection, body.conversation_id, "prefix", body.prefix, order)
             case HistoryArchived():

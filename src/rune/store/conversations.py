@@ -18,6 +18,7 @@ from rune.records.events import (
 )
 from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord, Role
 from rune.records.models import Thinking
+from rune.records.permissions import PermissionChanged, PermissionMode
 from rune.records.times import rfc3339
 from rune.store.ledger import Draft, Ledger, once
 from rune.store.lineage import inherited, lineage
@@ -25,7 +26,15 @@ from rune.store.projections import ProjectionEngine
 from rune.store.rows import as_written, at_most, find_by_part, read_record
 from rune.store.search import MessageHit, find_messages
 
-Change = ConversationRenamed | ConversationHidden | ModelSelected | ThinkingSelected | PrefixChanged | HistoryArchived
+Change = (
+    ConversationRenamed
+    | ConversationHidden
+    | ModelSelected
+    | ThinkingSelected
+    | PermissionChanged
+    | PrefixChanged
+    | HistoryArchived
+)
 
 _MESSAGE_EVENT: dict[Role, str] = {"user": "user.message", "assistant": "response.generated", "tool": "tool.message"}
 _CHANGE_EVENT: dict[type[Change], str] = {
@@ -33,22 +42,27 @@ _CHANGE_EVENT: dict[type[Change], str] = {
     ConversationHidden: "conversation.hidden",
     ModelSelected: "model.selected",
     ThinkingSelected: "thinking.selected",
+    PermissionChanged: "permission.changed",
     PrefixChanged: "context.prefix_changed",
     HistoryArchived: "history.archived",
 }
-_COLUMNS = "record, title, title_rank <> created_rank, model, thinking, prefix, hidden, messages, last_active, said_at"
+_COLUMNS = (
+    "record, title, title_rank <> created_rank, model, thinking, permission, prefix, hidden, messages, last_active, "
+    "said_at"
+)
 # Of a fork, what it shares was said in another one.
 _SOMETHING_SAID = "(messages > 0 OR json_extract(CAST(record AS TEXT), '$.fork_msg_id') IS NOT NULL)"
 # What stands in for the time of a message that was brought in without one.
 _UNKNOWN = 1
-_ROW = tuple[bytes, str, int, str, Thinking, str | None, int, int, int, str]
+_ROW = tuple[bytes, str, int, str, Thinking, PermissionMode, str | None, int, int, int, str]
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation as it stands: `record` with the title, model and prefix of today.
 
     `last_active` (RFC 3339) is when its last message was said, or it began ("": not known); `messages` how many it
-    has, in a fork with those that it shares; `thinking` how much its models think.
+    has, in a fork with those that it shares; `thinking` how much its models think; `permission` what its tools may do
+    without asking.
     """
 
     record: ConversationRecord
@@ -57,6 +71,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     hidden: bool
     renamed: bool
     thinking: Thinking = "auto"
+    permission: PermissionMode = "ask"
 
 
 class ConversationStateRepository:
@@ -89,7 +104,7 @@ class ConversationStateRepository:
         )
 
     def draft_change(self, change: Change, *, actor_id: str = "rune") -> Draft:
-        """Return a change of title, listing, model, thinking, prefix or of what is still sent."""
+        """Return a change of title, listing, model, thinking, permission, prefix or of what is still sent."""
         return Draft(
             event_type=_CHANGE_EVENT[type(change)], body=change, partition=change.conversation_id, actor_id=actor_id
         )
@@ -264,8 +279,8 @@ def _with_shared(connection: apsw.Connection, found: Conversation) -> Conversati
 
 def _conversation(row: tuple[Any, ...]) -> Conversation:
     with as_written():
-        record, title, renamed, model, thinking, prefix, hidden, messages, last_active, said_at = msgspec.convert(
-            row, _ROW
+        record, title, renamed, model, thinking, permission, prefix, hidden, messages, last_active, said_at = (
+            msgspec.convert(row, _ROW)
         )
         moment = said_at or (rfc3339(last_active) if last_active > _UNKNOWN else "")
     return Conversation(
@@ -277,4 +292,5 @@ def _conversation(row: tuple[Any, ...]) -> Conversation:
         hidden=bool(hidden),
         renamed=bool(renamed),
         thinking=thinking,
+        permission=permission,
     )

@@ -2,15 +2,24 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
+from rune.errors import StorageError
 from rune.records.approvals import PendingApprovalRecord
 from rune.records.envelope import EventEnvelope
 from rune.records.events import EventImported, PinImported, PrefixChanged
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.record import Record
 from rune.records.tasks import TaskStateRecord
-from rune.records.tools import ToolResult
+from rune.records.tools import CommandRun, ToolResult
 from rune.records.traces import InferenceTraceRecord
-from rune.store.codec import evidence_form, is_digest
+from rune.store.codec import BlobReader, evidence_form, is_digest
+
+
+class _LoopState(msgspec.Struct, frozen=True):
+    """What is read of a LoopState, of whatever version."""
+
+    capsule: str = ""
 
 
 def names_evidence(event_type: str) -> bool:
@@ -24,8 +33,19 @@ def outgrown(envelope: EventEnvelope) -> bool:
 
 
 def blobs_of(body: Record) -> frozenset[str]:
-    """Return the evidence ids that a body names."""
+    """Return the evidence ids that a body names itself."""
     return frozenset(name for name in _named(body) if name and is_digest(name))
+
+
+def blobs_behind(body: Record, evidence: BlobReader) -> frozenset[str]:
+    """Return the evidence ids that stand in the blobs which a body names: the prompt that a question went on from."""
+    if not isinstance(body, PendingApprovalRecord) or not is_digest(body.loop_state):
+        return frozenset()
+    try:
+        name = msgspec.json.decode(evidence.get(body.loop_state), type=_LoopState).capsule
+    except (StorageError, msgspec.DecodeError):
+        return frozenset()  # nothing can go on from it: nobody needs that prompt, and the loss itself is told elsewhere
+    return frozenset({name}) if is_digest(name) else frozenset()
 
 
 def _named(body: Record) -> Iterator[str | None]:
@@ -36,7 +56,7 @@ def _named(body: Record) -> Iterator[str | None]:
             yield from body.attachments
         case PrefixChanged():
             yield body.prefix
-        case ToolResult():
+        case ToolResult() | CommandRun():
             yield body.output
         case TaskStateRecord():
             yield body.outcome_ref  # an imported task rests on its original
@@ -60,6 +80,7 @@ _NAMING = frozenset(
         "tool.message",
         "context.prefix_changed",
         "tool.result",
+        "command.run",
         "approval.requested",
         "approval.decided",
         "approval.expired",

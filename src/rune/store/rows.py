@@ -18,6 +18,8 @@ _NAMED = 5
 _PLACE = tuple[str, int, int, int]
 _HINT = {
     "cnv": "`rune sessions list --all` shows the conversations.",
+    "apr": "`rune approve` shows what waits for an answer.",
+    "rul": "`/permissions` shows the rules.",
     "trc": "`rune trace` shows the last ones.",
     "msg": "`rune sessions show ID` shows a conversation's messages with their ids.",
 }

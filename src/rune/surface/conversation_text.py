@@ -5,6 +5,7 @@ from typing import Final
 from rune.surface.ages import age
 from rune.surface.results import WIDTH
 from rune.surface.rows import ConversationRow
+from rune.surface.tool_text import WAITS
 from rune.text.fitting import foreign
 
 _AGE: Final = 11
@@ -33,7 +34,12 @@ def held(row: ConversationRow) -> str:
     return f" (open in process {row.held_by})" if row.held_by else " (open elsewhere)"
 
 
+def waits(row: ConversationRow) -> str:
+    """Return that a question in it waits for the person, "" where none does."""
+    return f" ({WAITS})" if row.waits else ""
+
+
 def marks(row: ConversationRow) -> str:
-    """Return what it was branched off, and that it is hidden; "" for most."""
+    """Return that a question in it waits, what it was branched off, and that it is hidden; "" for most."""
     fork = f" (fork of …{row.forked_from[-_ID_CHARACTERS:]})" if row.forked_from is not None else ""
-    return fork + (" (hidden)" if row.hidden else "")
+    return waits(row) + fork + (" (hidden)" if row.hidden else "")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -10,7 +11,8 @@ from rune.records.messages import ConversationMessageRecord
 from rune.records.turns import TurnRecord
 from rune.store.conversations import Conversation
 from rune.surface.remarks import remarks
-from rune.surface.rows import TurnEnd
+from rune.surface.rows import CallRow, TurnEnd
+from rune.surface.tool_text import line_of
 from rune.text.safe_text import safe_text
 
 VERSION: Final = 1
@@ -29,13 +31,28 @@ _PUNCTUATION: Final = re.compile(r"([!-/:-@\[-`{-~])")
 
 class WholeConversation(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is kept of a conversation. Messages and turns are in order, oldest first; `ends` says by turn
-    how it ended. Of a fork the messages that it shares with its origin are among them.
+    how it ended; `calls` what came of the calls in the messages. Of a fork the messages that it shares with its origin
+    are among them.
     """
 
     conversation: Conversation
     messages: tuple[ConversationMessageRecord, ...]
     turns: tuple[TurnRecord, ...]
     ends: dict[str, TurnEnd]
+    calls: tuple[CallRow, ...] = ()
+
+    @property
+    def folded(self) -> frozenset[str]:
+        """The ids of messages that only say what came of a call: where calls stand with their ends, they need not."""
+        return frozenset(call.result_message_id for call in self.calls if call.outcome is not None)
+
+    @property
+    def calls_of(self) -> dict[str, list[CallRow]]:
+        """The calls by the id of the message that made them."""
+        found: dict[str, list[CallRow]] = {}
+        for call in self.calls:
+            found.setdefault(call.message_id, []).append(call)
+        return found
 
 
 def as_json(whole: WholeConversation) -> str:
@@ -58,6 +75,7 @@ def as_json(whole: WholeConversation) -> str:
         "conversation": facts,
         "messages": [msgspec.to_builtins(message) for message in whole.messages],
         "turns": turns,
+        "calls": [msgspec.to_builtins(call) for call in whole.calls],
     }
     return json.dumps(document, ensure_ascii=True, allow_nan=False, indent=1)
 
@@ -70,8 +88,10 @@ def as_markdown(whole: WholeConversation) -> str:
     """
     said = remarks(whole.conversation.record.id, whole.messages, whole.ends)
     parts = [_front(whole)]
+    calls, folded = whole.calls_of, whole.folded
     for message in whole.messages:
-        parts.append(_message(message))
+        if message.id not in folded:
+            parts.append(_message(message, calls.get(message.id, ())))
         for remark in said.get(message.id, ()):
             foreign = f": {_plain(remark.foreign)}" if remark.foreign else ""
             parts.append(f"*\\[{remark.text}{foreign}\\]*")
@@ -106,14 +126,16 @@ def _front(whole: WholeConversation) -> str:
     return f"# {_plain(record.title) or 'Untitled'}\n\n{lines}"
 
 
-def _message(message: ConversationMessageRecord) -> str:
+def _message(message: ConversationMessageRecord, made: Sequence[CallRow]) -> str:
     parts = [f"## {_speaker(message)}, {_time(message.ts)}\n\n<!-- {message.id} -->"]
     if message.thinking:
         parts.append(f"*\\[thinking left out: {len(message.thinking):,} characters\\]*")
     text = _fenced(message.content) if message.role == "tool" else embedded(message.content)
     if text:
         parts.append(text)
-    if message.tool_calls:
+    if made:
+        parts.append("Tool calls:\n\n" + "\n".join(f"- {_code(line_of(call))}" for call in made))
+    elif message.tool_calls:
         calls = (f"- {_code(call.name)} {_code(_arguments(call.arguments))}" for call in message.tool_calls)
         parts.append("Tool calls:\n\n" + "\n".join(calls))
     return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""The file that a conversation is exported into: a new one, never one that is there."""
+"""The file that something is written into for a person: a new one, never one that is there."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from rune.errors import StorageUnavailableError, UsageError
 from rune.host.files import create_whole
-from rune.host.paths import storable_path
+from rune.host.paths import real_path, storable_path
 from rune.records.messages import ConversationRecord
 from rune.surface.export import WholeConversation, as_json, as_markdown
 
@@ -36,7 +36,20 @@ def default_name(record: ConversationRecord, kind: Format = "markdown") -> str:
 
 
 def write_export(path: Path, text: str) -> None:
-    """Write a document into a new file (0600), whole or not at all. Blocking.
+    """Write a document into a new file; as `write_new`."""
+    write_new(path, text.encode("utf-8", "backslashreplace"))
+
+
+def path_in(folder: str, named: str) -> Path:
+    """Return the file that a person names, seen from a folder (stored text). Blocking. Raises UsageError."""
+    try:
+        return real_path(folder) / Path(named).expanduser()
+    except RuntimeError as error:  # ~nobody
+        raise UsageError(f"{named!r} names a home that is not there", hint="Give the whole path.") from error
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write bytes into a new file (0600), whole or not at all. Blocking.
 
     Raises UsageError for what is no name of a file or names one that is there, StorageUnavailableError when it
     cannot be written.
@@ -45,7 +58,7 @@ def write_export(path: Path, text: str) -> None:
     if not path.name:
         raise UsageError(f"{shown!r} is no name for a file", hint="Name a new file.")
     try:
-        create_whole(path, text.encode("utf-8", "backslashreplace"))
+        create_whole(path, data)
     except FileExistsError as error:
         raise UsageError(
             f"{shown} exists, and nothing is overwritten", hint="Name another file, or remove that one first."

@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from rune.records.models import Thinking
+from rune.records.permissions import PermissionMode
 from rune.text.cells import cell_len
 
 # What a command lays out by itself takes at most so many columns: 80, less the margins that an app has.
@@ -26,7 +27,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
 
     `opens` is the conversation that a surface goes to now, `model` the one that answers from the next message on:
     where there is no conversation yet, a surface passes it on with the first, and so with `thinking`, how much a model
-    thinks from then on. None: it stays as it is. `runs` is what
+    thinks from then on, and `permission`, what tools may do without asking. None: it stays as it is. `runs` is what
     the surface does now and shows the progress of; the command itself has done nothing yet then.
     """
 
@@ -36,6 +37,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     opens: str | None = None
     model: str | None = None
     thinking: Thinking | None = None
+    permission: PermissionMode | None = None
     runs: ModelWork | None = None
 
 

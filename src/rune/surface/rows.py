@@ -6,14 +6,27 @@ from typing import Literal
 
 import msgspec
 
+from rune.records.approvals import Decision
 from rune.records.messages import Channel
 from rune.records.models import ActionProtocol, ScoreBasis, Thinking
+from rune.records.tools import Outcome
 from rune.records.turns import StopReason
+from rune.store.approvals import Standing
 from rune.store.hits import MessageHit
+from rune.turn.events import AskedCall
 
 Level = Literal["green", "yellow", "orange", "red"]
 
-__all__ = ("ContextUse", "ConversationRow", "Level", "MessageHit", "ModelRow", "TurnEnd")
+__all__ = (
+    "ApprovalRow",
+    "CallRow",
+    "ContextUse",
+    "ConversationRow",
+    "Level",
+    "MessageHit",
+    "ModelRow",
+    "TurnEnd",
+)
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +77,7 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation in a list. `last_active` is RFC 3339; `held_by` the process that has it open, None: nobody,
     or this one. `model` answered last, or was chosen since; "" before there was one. `forked_from` is the
     conversation that it was branched off, None: it began by itself. `hidden`: it is not listed unless asked for.
-    `thinking` is how much its models think.
+    `thinking` is how much its models think. `waits`: a question in it waits for the person's answer.
     """
 
     id: str
@@ -79,6 +92,7 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     forked_from: str | None = None
     hidden: bool = False
     thinking: Thinking = "auto"
+    waits: bool = False
 
 
 class ContextUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,3 +105,54 @@ class ContextUse(msgspec.Struct, frozen=True, kw_only=True):
     window: int
     level: Level
     served: bool
+
+
+class CallRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that a model made, and what came of it. `message_id` is the answer that holds it, `tool_call_id` its id in
+    there, `result_message_id` what the model was told of it ("": nothing yet), `call_id` its own in all of Rune ("":
+    nothing of it was prepared or is kept).
+
+    `effect`, `detail`, `summary`, `text` (what the model was given) are foreign text. `detail` is "" for a call that
+    changes nothing. `outcome` None: it has no end. With `waits` it waits for the person's answer, itself or behind one
+    of the same answer that does; else it was not carried out.
+    `output` is the evidence id of all of its output where that is more than `text`; `allowed_by` as in
+    `turn.events.ToolFinished`.
+    """
+
+    call_id: str
+    message_id: str
+    tool_call_id: str
+    name: str
+    effect: str
+    detail: str = ""
+    result_message_id: str = ""
+    outcome: Outcome | None = None
+    waits: bool = False
+    milliseconds: int | None = None
+    summary: str = ""
+    text: str = ""
+    output: str | None = None
+    exit_code: int | None = None
+    allowed_by: str | None = None
+
+
+class ApprovalRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A question to the person. `asked_at` and `expires_at` are RFC 3339; `title` and `folder` those of its
+    conversation ("": not known any more); `calls` are answered together. What tools say in there is foreign text.
+
+    `standing` other than `open`: it was answered at `closed_at`, by `decision`, with `reason` as the person's word to
+    the model, or nobody answered in time.
+    """
+
+    id: str
+    conversation_id: str
+    turn_id: str
+    asked_at: str
+    expires_at: str
+    folder: str
+    title: str
+    calls: tuple[AskedCall, ...]
+    standing: Standing = "open"
+    decision: Decision | None = None
+    reason: str = ""
+    closed_at: str = ""

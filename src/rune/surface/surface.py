@@ -13,11 +13,13 @@ from rune.surface.preferences import Preferences
 from rune.surface.prompt_history import PromptHistory
 from rune.surface.views import Views
 from rune.turn.operator import RuneOperator
+from rune.turn.own_shell import OwnShell
 from rune.turn.trust import FolderTrust
 
 
 class Surface(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a surface needs. What a person types is kept by `drafts` until it is sent, and by `history`.
+    """Everything a surface needs. What a person types is kept by `drafts` until it is sent, and by `history`; what
+    they type behind a `!` is run by `own_commands`.
 
     `refusal` says why nothing can be written from now on (read-only or full disk, damage, a newer format); None: all
     is well. It may come up at any time. Whatever would write raises an error with the same words.
@@ -33,3 +35,4 @@ class Surface(msgspec.Struct, frozen=True, kw_only=True):
     history: PromptHistory
     preferences: Preferences
     refusal: Callable[[], StorageError | None]
+    own_commands: OwnShell

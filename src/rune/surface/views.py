@@ -16,6 +16,7 @@ from rune.records.events import BodyErased
 from rune.records.messages import Channel, ConversationMessageRecord
 from rune.records.session import LeaseHolder
 from rune.records.traces import InferenceTraceRecord
+from rune.store.approvals import ApprovalRepository
 from rune.store.codec import decode_body
 from rune.store.conversations import Conversation, ConversationStateRepository
 from rune.store.evidence_store import Evidence
@@ -30,13 +31,14 @@ from rune.store.turns import TurnRepository
 from rune.surface.context_text import use_of
 from rune.surface.export import WholeConversation
 from rune.surface.rows import ContextUse, ConversationRow, MessageHit, TurnEnd
+from rune.surface.tool_views import ToolViews
 
 # How long what was just appended may wait to be shown, and how many events are held at a time.
 _LOOK_SECONDS: Final = 0.25
 _PIECE: Final = 200
 
 
-class Views:
+class Views(ToolViews):
     """Reads for screens and commands."""
 
     def __init__(
@@ -45,6 +47,7 @@ class Views:
         conversations: ConversationStateRepository,
         turns: TurnRepository,
         intents: IntentRepository,
+        approvals: ApprovalRepository,
         traces: TraceRepository,
         evidence: Evidence,
         leases: LeaseBook,
@@ -56,9 +59,8 @@ class Views:
         caught_up: Callable[[], Awaitable[object]],
         gone: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._conversations = conversations
+        super().__init__(conversations=conversations, intents=intents, approvals=approvals)
         self._turns = turns
-        self._intents = intents
         self._traces = traces
         self._evidence = evidence
         self._leases = leases
@@ -91,12 +93,13 @@ class Views:
         found = await self._conversations.conversations(folder=folder, channel=channel, limit=limit, with_empty=False)
         if not found:
             await self._refuse_what_is_gone()
-        return await asyncio.to_thread(lambda: [self._row(each) for each in found])
+        waiting = await self.waiting_conversations() if found else frozenset[str]()
+        return await asyncio.to_thread(lambda: [self._row(each, waiting) for each in found])
 
     async def conversation(self, conversation_id: str) -> ConversationRow:
         """Return one conversation. Raises NotFoundError."""
         found = await self._conversations.get(conversation_id)
-        return await asyncio.to_thread(self._row, found)
+        return await asyncio.to_thread(self._row, found, await self.waiting_conversations())
 
     async def whole(self, conversation_id: str) -> WholeConversation:
         """Return all that is known of a conversation, its messages and turns oldest first. Raises NotFoundError."""
@@ -108,13 +111,16 @@ class Views:
         lost = {message.turn_id: message.conversation_id for message in messages if message.turn_id not in ends}
         left = await asyncio.to_thread(self._left, set(lost.values()))
         ends |= {turn_id: TurnEnd(reason=None, cut_off=where in left) for turn_id, where in lost.items()}
-        return WholeConversation(conversation=conversation, messages=tuple(messages), turns=tuple(turns), ends=ends)
+        calls = await self.tool_results(conversation_id)
+        return WholeConversation(
+            conversation=conversation, messages=tuple(messages), turns=tuple(turns), ends=ends, calls=tuple(calls)
+        )
 
     async def holder(self, conversation_id: str) -> LeaseHolder | None:
         """Return the other process that has a conversation open; None: nobody has, or this one."""
         return await asyncio.to_thread(self._other_holder, conversation_id)
 
-    def _row(self, found: Conversation) -> ConversationRow:
+    def _row(self, found: Conversation, waiting: Collection[str]) -> ConversationRow:
         record, holder = found.record, self._other_holder(found.record.id)
         return ConversationRow(
             id=record.id,
@@ -129,6 +135,7 @@ class Views:
             forked_from=record.forked_from,
             hidden=found.hidden,
             thinking=found.thinking,
+            waits=record.id in waiting,
         )
 
     def _other_holder(self, conversation_id: str) -> LeaseHolder | None:
@@ -264,6 +271,10 @@ class Views:
             with contextlib.suppress(NotFoundError, EvidenceTamperedError):
                 found[name] = self._evidence.get(name)
         return found
+
+    async def evidence(self, digest: str) -> bytes:
+        """Return what is kept under an id, whole. Raises NotFoundError, EvidenceTamperedError, StorageError."""
+        return await asyncio.to_thread(self._evidence.get, digest)
 
     def events(self, *, types: Sequence[str] = (), limit: int = 100) -> Iterator[EventEnvelope]:
         """Iterate over the newest events in order, the newest last."""

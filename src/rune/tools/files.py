@@ -8,6 +8,7 @@ import errno
 import hashlib
 import os
 import stat
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from rune.errors import (
     InvalidArgumentsError,
     ToolError,
 )
-from rune.host.beneath import Beneath, Entry
+from rune.host.beneath import Beneath, Entry, Name
 from rune.host.paths import storable_path
 from rune.tools.places import Places, Ruling, Use, outside
 
@@ -83,6 +84,9 @@ class WorkspaceFiles:
 
     Raises AccessDeniedError for what the rules refuse, FileUnavailableError for what is not there or cannot be read or
     written, InvalidArgumentsError for what is no path. `open_folder` opens one of the folders of `places`.
+
+    Threads may use one together: the folders are opened once, and `close` waits for what still uses them. A call whose
+    task was cancelled goes on in its thread, and must not find another file behind a descriptor that was closed.
     """
 
     def __init__(self, workspace: Path, places: Places, *, open_folder: Callable[[Path], Beneath] = Beneath) -> None:
@@ -91,6 +95,9 @@ class WorkspaceFiles:
         self._places = places
         self._open_folder = open_folder
         self._open: dict[Path, Beneath] = {}
+        self._gone: list[Beneath] = []  # perhaps still used by another thread
+        self._users = 0  # calls that use them now
+        self._changed = threading.Condition()
 
     def __enter__(self) -> "WorkspaceFiles":
         return self
@@ -101,9 +108,13 @@ class WorkspaceFiles:
         self.close()
 
     def close(self) -> None:
-        """Let go of the folders; may be called twice."""
-        while self._open:
-            self._open.popitem()[1].close()
+        """Let go of the folders; may be called twice, and what is used later opens them anew."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._users)
+            while self._open:
+                self._open.popitem()[1].close()
+            while self._gone:
+                self._gone.pop().close()
 
     def read(self, path: str, *, most: int = MOST_BYTES) -> FileContent:
         """Return a file's bytes; one of more than `most` is FileUnavailableError."""
@@ -127,6 +138,28 @@ class WorkspaceFiles:
         real = root / place
         self._ruled("read", real)
         return Listing(path=real, entries=entries)
+
+    @contextmanager
+    def held(self, path: str) -> Generator[tuple[int, Path]]:
+        """Hold a folder open: give its descriptor and its real path."""
+        root, rest = self._way(path, "read")
+        with self._typed(path, "read"):
+            descriptor, place = self._beneath(root).folder(rest)
+        try:
+            real = root / os.fsdecode(place)
+            self._ruled("read", real)
+            yield descriptor, real
+        finally:
+            os.close(descriptor)
+
+    def names(self, folder: Path) -> tuple[Name, ...]:
+        """Return the names in a folder that is given by its real path, in order. A link on the way is refused: a folder
+        that became one since is not followed.
+        """
+        path = os.fspath(folder)
+        root, rest = self._way(path, "read")
+        with self._typed(path, "read"):
+            return self._beneath(root).names(rest)
 
     def target(self, path: str) -> Target:
         """Find where writing to `path` leads, for `replace` and `remove`. Links to folders are followed, a link to a
@@ -219,9 +252,25 @@ class WorkspaceFiles:
         return self._places.writing if use == "write" else (*self._places.writing, *self._places.reading)
 
     def _beneath(self, folder: Path) -> Beneath:
-        if folder not in self._open:
-            self._open[folder] = self._open_folder(folder)
-        return self._open[folder]
+        """Return the folder, held open. One that has been moved away or taken away since is let go: what has its path
+        now is another. Raises FileUnavailableError where that is a link by now: it leads to where nothing was allowed.
+        """
+        with self._changed:
+            held = self._open.get(folder)
+            if held is not None and not held.stands_at(folder):
+                self._gone.append(self._open.pop(folder))
+                held = None
+            if held is None:
+                held = self._open_folder(folder)
+                if not held.stands_at(folder) or folder.resolve() != folder:
+                    held.close()
+                    raise FileUnavailableError(
+                        f"{storable_path(folder)} is no longer the folder that it was",
+                        hint="A person has to look what became of it.",
+                        retryable=False,
+                    )
+                self._open[folder] = held
+            return held
 
     def _ruled(self, use: Use, path: Path) -> Ruling:
         ruling = self._places.ruling(use, path)
@@ -240,10 +289,17 @@ class WorkspaceFiles:
 
     @contextmanager
     def _typed(self, path: str, use: Use) -> Generator[None]:
+        """Count as one that uses the folders, and make the system's errors ours."""
+        with self._changed:
+            self._users += 1
         try:
             yield
         except OSError as error:
             raise self._error(error, path, use) from error
+        finally:
+            with self._changed:
+                self._users -= 1
+                self._changed.notify_all()
 
     def _error(self, error: OSError, path: str, use: Use) -> ToolError:
         shown = _shown(path)

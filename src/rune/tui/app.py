@@ -11,6 +11,7 @@ from textual import on
 from textual.events import Event, Key, Paste
 
 from rune.errors import RuneError
+from rune.host.clock import Clock, SystemClock
 from rune.text.storable import storable
 from rune.tui.app_start import AppStart
 from rune.tui.bridge import TalkChanged, TurnEnded
@@ -38,14 +39,14 @@ class RuneApp(KeyRunApp, inherit_bindings=False):
     TITLE = "Rune"
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, opening: Opening, *, start: AppStart) -> None:
+    def __init__(self, opening: Opening, *, start: AppStart, clock: Clock | None = None) -> None:
         plain = wants_no_colour(os.environ)
         if not plain:
             os.environ.pop("NO_COLOR", None)  # empty it asks for nothing, and Textual takes it for a wish all the same
         super().__init__(ansi_color=True if plain else None)
         self.failure: Exception | None = None
         self.goodbye: tuple[str, ...] = ()
-        self.chat = ChatScreen(start.folder, start.channel)
+        self.chat = ChatScreen(start.folder, start.channel, clock or SystemClock())
         self._opening = opening
         self._start = start
         self._desk: Desk | None = None

@@ -1,41 +1,212 @@
-"""What a tool's call looks like: its row with state and time, and the last lines of its output. Foreign texts."""
+"""What a tool's call looks like: its row with state and time, what it changes or printed. Foreign texts, all of them.
 
-from collections.abc import Sequence
+▾ edit_file src/cart.py                          ✓ 12 ms
+   10 - total = 0
+   10 + total = Decimal(0)
+▸ run_command pytest -q                    running 14 s
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from rich.cells import cell_len
 
 from rune.text.safe_text import SafeText
+from rune.tui.diffs import DiffRow, diff_rows, digits, drawn_rows, is_diff
+from rune.tui.entries import CardState, Checklist, CommandOutput, ToolCard
 from rune.tui.fit import cut_line, foreign, spread
+from rune.tui.hanging import hanging
 from rune.tui.lines import Line, Span, line
-from rune.tui.markdown.wrapping import TAB, expanded
-from rune.tui.transcript_state import ToolCard
+from rune.tui.markdown.wrapping import TAB, expanded, plain
+from rune.tui.parts import CHUNK, Part, chunks, row
+from rune.turn.events import ChecklistItem
 
-_A_SECOND: Final = 1000  # milliseconds
-_STATES: Final = {"prepared": "prepared", "waiting": "waiting for you", "running": "running", "done": "done"}
+TAIL: Final = 8  # lines of output that are shown while a tool runs
+FEW: Final = 6  # and of one that failed
+OWN_LINES: Final = 20  # and of what the person ran: they want to see it
+DIFF_ROWS: Final = 12
+LONG_DIFF: Final = 80  # rows of a diff that the person asked for
+
+OUTSIDE: Final = SafeText("ran as you, outside the sandbox")
+_FOLDED, _OPEN, _BARE = SafeText("▸ "), SafeText("▾ "), SafeText("· ")
 _INDENT: Final = Span(SafeText("  "))
+_A_SECOND: Final = 1000  # milliseconds
+_MINUTE: Final = 60
+_LEAST_SUMMARY: Final = 24
+_STATES: Final[dict[CardState, tuple[str, str]]] = {
+    "prepared": ("prepared", "dim"),
+    "waiting": ("waiting for you", "warning"),
+    "running": ("running", "accent"),
+    "done": ("✓", "good"),
+    "failed": ("✗ failed", "bad"),
+    "denied": ("✗ not allowed", "warning"),
+    "cancelled": ("✗ cancelled", "dim"),
+    "unknown": ("? may have run", "warning"),
+}
+_ITEMS: Final = {"open": ("☐ ", ""), "doing": ("▶ ", "strong"), "done": ("☑ ", "dim")}
+
+
+def is_foldable(entry: ToolCard | CommandOutput) -> bool:
+    """Say whether there is more to it than its row."""
+    if isinstance(entry, CommandOutput):
+        return is_diff(entry.text) and len(diff_rows(entry.text)) > LONG_DIFF
+    return bool(entry.output or entry.detail)
+
+
+def card_parts(entry: ToolCard, *, opened: bool) -> Iterator[Part]:
+    """Give the parts of a call: folded as much as one wants to see in passing, opened all there is."""
+    foldable = is_foldable(entry)
+    below = list(_opened(entry) if opened else _in_passing(entry))
+    mark = (_OPEN if below else _FOLDED) if foldable else _BARE
+    yield Part(partial(card_row, entry, mark), rows=1, action="fold" if foldable else "")
+    if entry.own:
+        yield row(SafeText(f"  {OUTSIDE}"), "dim")
+    yield from below
 
 
 def card_row(entry: ToolCard, mark: SafeText, width: int) -> Sequence[Line]:
-    """Return the one row of a call, behind its mark of two cells: what it does, and how it stands."""
+    """Return the one row of a call, behind its mark of two cells: what it does, what came of it, and how it stands."""
     right, style = _state(entry)
-    room = max(width - cell_len(right) - 2, 1)
-    what = f"{entry.name} {entry.effect}".strip()
-    return (spread((Span(mark, "dim"), Span(foreign(what, room - 2), "code")), (Span(right, style),), width),)
+    room = max(width - cell_len(right) - 2, 1) - 2
+    what = f"{'!' if entry.own else entry.name} {entry.effect}".strip()
+    left = [Span(mark, "dim"), Span(foreign(what, room), "code")]
+    rest = room - cell_len(left[1].text) - 3
+    least = min(cell_len(entry.summary[:_LEAST_SUMMARY]), _LEAST_SUMMARY)
+    if _is_news(entry) and rest >= least:
+        left += [Span(SafeText(" · "), "dim"), Span(foreign(entry.summary, rest), "dim")]
+    return (spread(left, (Span(right, style),), width),)
 
 
 def tail_rows(text: str, width: int) -> Sequence[Line]:
     """Return lines of output, each cut to the width."""
     rows = (foreign(expanded(each, TAB), width) for each in text.split("\n"))
-    return tuple(cut_line(line(_INDENT, Span(row, "dim"), gutter=2), width) for row in rows)
+    return tuple(cut_line(line(_INDENT, Span(each, "dim"), gutter=2), width) for each in rows)
+
+
+def checklist_parts(entry: Checklist) -> Iterator[Part]:
+    """Give a checklist: how much is done, and a row for each thing that there is to do."""
+    done = sum(item.state == "done" for item in entry.items)
+    yield row(SafeText(f"· checklist, {done} of {len(entry.items)} done"), "dim")
+    yield Part(partial(_items, entry.items), rows=len(entry.items))
+
+
+def command_parts(text: str, *, opened: bool) -> Iterator[Part]:
+    """Give what a command printed: columns of its own, and where it is a diff, that as one reads it."""
+    if is_diff(text):
+        yield from _diff_parts(text, None if opened else LONG_DIFF)
+    else:
+        yield from chunks(text, 0, lambda each: partial(hanging, each))
+
+
+def _opened(entry: ToolCard) -> Iterator[Part]:
+    if is_diff(entry.detail):
+        yield from _diff_parts(entry.detail, None, indent=2)
+    elif entry.detail:
+        yield from _texts(entry.detail, "")
+    if _says_more(entry):
+        yield from _texts(entry.summary, "warning" if entry.state in ("failed", "denied", "unknown") else "")
+    if entry.output:
+        yield from _texts(entry.output, "dim")
+    if entry.kept:
+        yield row(SafeText("  this is not all of it; the whole is kept as evidence"), "dim")
+
+
+def _in_passing(entry: ToolCard) -> Iterator[Part]:
+    match entry.state:
+        case "running":
+            yield from _tail(entry.output, TAIL)
+        case "failed" | "denied" | "unknown":
+            if not (entry.exit_code and entry.output):  # its row and its own words say it better
+                yield from _summary(entry)
+            yield from _tail(entry.output if entry.output.strip() != entry.summary.strip() else "", FEW)
+        case "done" if is_diff(entry.detail):
+            yield from _diff_parts(entry.detail, DIFF_ROWS, indent=2)
+        case _:
+            if entry.own:
+                yield from _tail(entry.output, OWN_LINES)
+
+
+def _summary(entry: ToolCard) -> Iterator[Part]:
+    """Give why it failed, all of it: in the row it may be cut."""
+    if _says_more(entry):
+        yield Part(partial(plain, entry.summary, first=_INDENT), source=entry.summary)
+
+
+def _says_more(entry: ToolCard) -> bool:
+    return _is_news(entry) and not entry.output.startswith(entry.summary)
+
+
+def _is_news(entry: ToolCard) -> bool:
+    """Say whether what came of it says more than its row does anyway."""
+    return bool(entry.summary) and entry.summary != entry.effect and entry.summary not in _STATES[entry.state][0]
+
+
+def _tail(output: str, most: int) -> Iterator[Part]:
+    text = output.rstrip("\n")
+    if not text:
+        return
+    ends = text.split("\n")
+    if (left_out := len(ends) - most) > 0:
+        yield row(SafeText(f"  … {left_out:,} more {'line' if left_out == 1 else 'lines'} above"), "dim")
+    shown = "\n".join(ends[-most:])
+    yield Part(partial(tail_rows, shown), source=shown, rows=min(len(ends), most))
+
+
+def _texts(text: str, style: str) -> Iterator[Part]:
+    return chunks(text.removesuffix("\n"), 0, lambda each: partial(plain, each, style=style, first=_INDENT))
+
+
+def _diff_parts(text: str, most: int | None, *, indent: int = 0) -> Iterator[Part]:
+    """Give a diff, of which at most so many rows are shown."""
+    rows = diff_rows(text)
+    cells = digits(rows)
+    shown = rows if most is None or len(rows) <= most + 2 else rows[:most]
+    for start in range(0, len(shown), CHUNK):
+        piece = shown[start : start + CHUNK]
+        yield Part(partial(_indented, piece, cells, indent), source="".join(f"{_source(each)}\n" for each in piece))
+    if (left_out := len(rows) - len(shown)) > 0:
+        yield row(SafeText(f"{' ' * indent}… {left_out:,} more lines of the diff: ctrl+o"), "dim", action="fold")
+
+
+def _indented(rows: Sequence[DiffRow], number_cells: int, indent: int, width: int) -> Sequence[Line]:
+    drawn = drawn_rows(rows, number_cells, max(width - indent, 1))
+    if not indent or width <= indent:
+        return drawn
+    return tuple(Line((_INDENT, *each.spans), each.gutter + indent, each.continues) for each in drawn)
+
+
+def _source(each: DiffRow) -> str:
+    return {"removed": "-", "added": "+", "same": " "}.get(each.kind, "") + each.text
+
+
+def _items(items: Sequence[ChecklistItem], width: int) -> Sequence[Line]:
+    rows: list[Line] = []
+    for item in items:
+        mark, style = _ITEMS[item.state]
+        rows.append(cut_line(line(_INDENT, Span(SafeText(mark), style), Span(foreign(item.text, width), style)), width))
+    return tuple(rows)
 
 
 def _state(entry: ToolCard) -> tuple[SafeText, str]:
-    if entry.state == "failed":
-        return SafeText(f"✗ failed{_took(entry.milliseconds)}"), "bad"
-    if entry.state == "done":
-        return SafeText(f"✓{_took(entry.milliseconds) or ' done'}"), "good"
-    return SafeText(_STATES[entry.state]), "warning" if entry.state == "waiting" else "dim"
+    words, style = _STATES[entry.state]
+    match entry.state:
+        case "running":
+            return SafeText(f"{words}{_running(entry.seconds)}"), style
+        case "done":
+            return SafeText(f"{words}{_took(entry.milliseconds) or ' done'}"), style
+        case "failed" if entry.exit_code:
+            return SafeText(f"✗ exit {entry.exit_code}{_took(entry.milliseconds)}"), style
+        case "failed" | "cancelled":
+            return SafeText(f"{words}{_took(entry.milliseconds)}"), style
+        case _:
+            return SafeText(words), style
+
+
+def _running(seconds: int) -> str:
+    if seconds < 1:
+        return ""
+    return f" {seconds} s" if seconds < _MINUTE else f" {seconds // _MINUTE} min {seconds % _MINUTE:02} s"
 
 
 def _took(milliseconds: int | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from rune.errors import RuneError, UsageError
+from rune.records.approvals import Decision
 from rune.records.messages import Channel
 from rune.surface.commands.completion import Candidates
 from rune.surface.drafts import DraftFile, LeftDraft
@@ -20,9 +21,13 @@ from rune.tui.errands import ModelErrands
 from rune.tui.folder_trust import FolderTrust
 from rune.tui.hints import as_typed
 from rune.tui.listing import Listing
-from rune.tui.outbox import Outbox
+from rune.tui.outbox import Outbox, Reply
+from rune.tui.own_runs import OwnRuns
 from rune.tui.talk import Talk
-from rune.tui.talk_commands import call_in, run_command, show_failure
+from rune.tui.talk_commands import call_in, cycle_permission, run_command, show_failure
+from rune.tui.transcript_state import ticked
+
+_QUESTIONS = 3
 
 
 class Desk:
@@ -55,6 +60,7 @@ class Desk:
                 freed=self._sends_on,
                 requested_model=start.model,
                 requested_thinking=start.thinking,
+                requested_permission=start.permission,
             )
             for channel in CHANNELS
         }
@@ -64,6 +70,7 @@ class Desk:
         }
         self.trust = FolderTrust(surface, start.folder, lambda: self.talk)
         self.errands = ModelErrands(surface.models, changed=changed)
+        self.own = OwnRuns(surface, start.folder, changed=changed)
         self._arrivals = ArrivalWatch(surface.models, tuple(self.talks.values()), lambda: self.talk)
 
     @property
@@ -95,12 +102,21 @@ class Desk:
         for row in self.surface.views.health():
             for fact in row.recovered:
                 self.talk.tell(f"recovered ({row.subsystem}): {fact.what}", "/health shows it again.")
+        await self._tell_questions()
         try:
             self._draft = await asyncio.to_thread(self.surface.drafts.open, self.folder)
             await self._take_over(await asyncio.to_thread(self.surface.drafts.left_behind, self.folder))
         except RuneError as error:
             if not self.notice:  # which says as much
                 self.talk.tell(f"what you type is not kept over a crash: {error.message}", error.hint, tier=1)
+
+    async def _tell_questions(self) -> None:
+        """Say which conversations of this folder, other than those that are open, wait for an answer."""
+        here = {talk.conversation_id for talk in self.talks.values()}
+        waiting = [row for row in await self.surface.views.pending_approvals() if row.folder == self.folder]
+        for row in [row for row in waiting if row.conversation_id not in here][:_QUESTIONS]:
+            effect = row.calls[0].effect if row.calls else ""
+            self.talk.tell(f"“{row.title}” waits for your answer: {effect}", f"/resume {row.conversation_id} opens it.")
 
     async def _open_asked(self) -> None:
         start, views = self._start, self.surface.views
@@ -130,9 +146,26 @@ class Desk:
         else:
             self.outboxes[channel].say(text, pasted=pasted)
 
+    def answer(self, decision: Decision, *, reason: str = "", always: bool = False) -> None:
+        """Answer the question that waits in the channel in front, and go on with its turn."""
+        if (asked := self.talk.asked) is not None:
+            reply = Reply(approval_id=asked.approval_id, decision=decision, reason=reason, always=always)
+            self.outbox.answer(reply)
+
+    def tick(self, now: float) -> None:
+        """Have what runs be as old as it is by now, in seconds of the event loop's clock."""
+        for talk in self.talks.values():
+            if (aged := ticked(talk.transcript, now)) is not talk.transcript:
+                talk.transcript = aged
+                talk.changed()
+
+    async def cycle_permission(self) -> None:
+        """Go to the next permission mode in the channel in front."""
+        await cycle_permission(self.surface.operator, self.talk)
+
     def refuses(self, text: str, *, command: bool) -> bool:
         """Say whether this cannot be sent, as nothing can be written; commands can still be given."""
-        return bool(self.notice) and not (command and self.surface.commands.is_command(text))
+        return bool(self.notice) and not (command and (is_shell(text) or self.surface.commands.is_command(text)))
 
     async def command(self, line: str, *, quiet: bool = False) -> CommandResult | None:
         """Run a slash command in the channel in front, and go where it leads: a conversation opens in its channel.
@@ -291,6 +324,7 @@ class Desk:
         """Stop sending; what is unsent is offered again next time. Returns what of it could not be kept."""
         await self._arrivals.close()
         await self.errands.close()
+        await self.own.close()
         for talk in self.talks.values():
             await talk.close()
             await self.outboxes[talk.channel].close()
@@ -313,6 +347,11 @@ class Desk:
         if len(talks) == 1:
             return (f"rune -r {talks[0].conversation_id}",)
         return tuple(f"rune -r {talk.conversation_id}   # the {talk.channel}" for talk in talks)
+
+
+def is_shell(text: str) -> bool:
+    """Say whether what was typed as a command is one for a shell."""
+    return text.startswith("!")
 
 
 def _texts(draft: LeftDraft, channel: Channel) -> tuple[str, ...]:

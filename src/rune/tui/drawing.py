@@ -8,7 +8,7 @@
 Knows no widget and no colour. Texts are made safe here, at the last moment: a part keeps them as they came.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, assert_never
 
@@ -17,15 +17,11 @@ from rich.cells import cell_len
 
 from rune.records.turns import StopReason
 from rune.text.safe_text import SafeText, safe_text
-from rune.tui.cards import card_row, tail_rows
+from rune.tui.cards import card_parts, checklist_parts, command_parts, is_foldable
 from rune.tui.endings import ending_words
-from rune.tui.fit import cut_line, flowing, foreign
-from rune.tui.hanging import hanging
-from rune.tui.lines import Line, Span, line
-from rune.tui.long_texts import head_of, rest_words
-from rune.tui.markdown.wrapping import plain
-from rune.tui.transcript_state import (
+from rune.tui.entries import (
     Answer,
+    Checklist,
     CommandOutput,
     Ending,
     Entry,
@@ -34,20 +30,30 @@ from rune.tui.transcript_state import (
     Told,
     ToolCard,
 )
+from rune.tui.fit import cut_line, flowing
+from rune.tui.lines import Line, Span, line
+from rune.tui.long_texts import head_of, rest_words
+from rune.tui.markdown.wrapping import plain
+from rune.tui.parts import Part, Speaker, chunks, gutter, lines_of, row
 
 if TYPE_CHECKING:
-    from rune.tui.markdown.blocks import Block, Growing
+    from rune.tui.markdown.blocks import Growing
 
-Speaker = Literal["you", "rune", ""]
-Action = Literal["fold", "copy", ""]
+__all__ = (
+    "Drawn",
+    "Fold",
+    "Part",
+    "draw",
+    "foldable",
+    "grows",
+    "guess",
+    "guess_entry",
+    "lines_of",
+    "source_of",
+)
 
-WIDE: Final = 56  # cells from which the gutter has room for names
-NAMES_GUTTER, MARKS_GUTTER = 7, 2
-CHUNK: Final = 40  # lines of plain text in a part: what is open at the end is laid out anew when more comes
-TAIL: Final = 8  # lines of a tool's output that are shown
+Fold = Literal["words", "tools", ""]  # what opens it: thinking and long texts by one key, what tools did by another
 
-_NAMES: Final[dict[Speaker, SafeText]] = {"you": SafeText("you"), "rune": SafeText("rune"), "": SafeText("")}
-_MARKS: Final[dict[Speaker, SafeText]] = {"you": SafeText(">"), "rune": SafeText("·"), "": SafeText("")}
 _FOLDED, _OPEN = SafeText("▸ "), SafeText("▾ ")
 _NEWS, _FAILURE = SafeText("· "), SafeText("! ")
 _INDENT: Final = Span(SafeText("  "))
@@ -62,22 +68,6 @@ _CAME_FROM: Final = {
 }
 
 
-class Part(msgspec.Struct, frozen=True, eq=False):
-    """A piece of an entry. `source` is what is copied with the whole of it, and stands at `start` in the entry's
-    text ("": it is only shown); `body` draws it in so many cells; `action` is what a click on its first line does.
-    """
-
-    body: Callable[[int], Sequence[Line]]
-    source: str = ""
-    start: int = 0
-    speaker: Speaker = ""
-    above: int = 0  # blank lines above it
-    rows: int | None = None  # lines of the body where they are known before it is drawn
-    block: "Block | None" = None
-    action: Action = ""
-    flush: bool = False  # columns of its own: it stands as far to the left as it may
-
-
 class Drawn(msgspec.Struct, frozen=True, eq=False):
     """An entry as parts; whoever has it gives it back when the entry changes, and what is still true stays."""
 
@@ -87,25 +77,6 @@ class Drawn(msgspec.Struct, frozen=True, eq=False):
     opened: bool
     parts: tuple[Part, ...]
     growing: "Growing | None" = None  # of an answer: where its Markdown may be cut
-
-
-def gutter(width: int) -> int:
-    """Return the cells before the text in so many cells of width."""
-    if width >= WIDE:
-        return NAMES_GUTTER
-    return MARKS_GUTTER if width > MARKS_GUTTER else 0
-
-
-def lines_of(part: Part, width: int) -> tuple[Line, ...]:
-    """Draw a part, the blank lines above it and the gutter included; no line is wider than `width` (at least 1)."""
-    cells = min(gutter(width), MARKS_GUTTER) if part.flush else gutter(width)
-    blank = Span(SafeText(" " * cells))
-    drawn = [line()] * part.above
-    for number, each in enumerate(part.body(max(width - cells, 1))):
-        head = _mark(part.speaker, cells) if number == 0 else blank
-        spans = (head, *each.spans) if cells else each.spans
-        drawn.append(Line(spans, each.gutter + cells, each.continues))
-    return tuple(drawn)
 
 
 def guess(part: Part, width: int) -> int:
@@ -127,6 +98,8 @@ def guess_entry(entry: Entry, before: Entry | None, width: int) -> int:
             return above + 1 + _guessed(entry.text, width)
         case Told() | Ending():
             return above + 1 + bool(entry.hint)
+        case Checklist():
+            return above + 1 + len(entry.items)
         case Thought() | ToolCard():
             return above + 1
         case _ as never:  # pragma: no cover  # a forgotten kind is an error of types
@@ -151,17 +124,17 @@ def draw(entry: Entry, before: Entry | None, *, opened: bool = False, known: Dra
     return Drawn(entry, speaker, above, opened, parts, growing)
 
 
-def foldable(entry: Entry) -> bool:
-    """Say whether there is more to an entry than is shown at first."""
+def foldable(entry: Entry) -> Fold:
+    """Say what opens an entry; "" where all there is of it is shown at first."""
     match entry:
         case Thought():
-            return True
-        case ToolCard():
-            return bool(entry.output)
+            return "words"
+        case ToolCard() | CommandOutput():
+            return "tools" if is_foldable(entry) else ""
         case Said():
-            return head_of(entry.text) < len(entry.text)
+            return "words" if head_of(entry.text) < len(entry.text) else ""
         case _:
-            return False
+            return ""
 
 
 def grows(entry: Entry) -> bool:
@@ -178,7 +151,9 @@ def source_of(entry: Entry) -> str:
             return entry.text
         case Told() | Ending():
             return "\n".join(text for text in (_words(entry), entry.hint) if text)
-        case Thought() | ToolCard():
+        case ToolCard():
+            return "\n".join(text for text in (f"{entry.name} {entry.effect}".strip(), entry.output) if text)
+        case Thought() | Checklist():
             return ""
         case _ as never:  # pragma: no cover
             assert_never(never)
@@ -188,28 +163,25 @@ def _parts(entry: Entry, opened: bool, known: Drawn | None, growing: "Growing | 
     match entry:
         case Said():
             if entry.provenance != "owner":
-                yield _row(SafeText(_CAME_FROM[entry.provenance]), "dim")
+                yield row(SafeText(_CAME_FROM[entry.provenance]), "dim")
             yield from _said(entry.text, opened, known)
         case Answer():
             yield from _answer(entry, known, growing)
         case Thought():
             yield from _thought(entry, opened, known)
         case ToolCard():
-            yield from _card(entry, opened)
-        case Told():
-            style = "dim" if entry.tier is None else "warning"
-            yield Part(partial(_told, _words(entry), entry.hint, style), source=source_of(entry))
-        case Ending():
-            styles = {StopReason.FAILED: "bad", StopReason.BUG: "bad", StopReason.CANCELLED: "dim"}
-            style = styles.get(entry.reason, "warning")
-            yield Part(partial(_told, _words(entry), entry.hint, style), source=source_of(entry))
+            yield from card_parts(entry, opened=opened)
+        case Checklist():
+            yield from checklist_parts(entry)
+        case Told() | Ending():
+            yield Part(partial(_told, _words(entry), entry.hint, _style(entry)), source=source_of(entry))
         case CommandOutput():
-            yield _row(safe_text(entry.command, newlines=False, tabs=False), "command")
+            yield row(safe_text(entry.command, newlines=False, tabs=False), "command")
             if not entry.ok:
-                yield msgspec.structs.replace(_row(SafeText("! this did not work"), "bad"), flush=True)
+                yield msgspec.structs.replace(row(SafeText("! this did not work"), "bad"), flush=True)
             # What a command prints is columns of its own, and what is said of it stands at the same edge.
-            chunks = _chunks(entry.text, 0, lambda text: partial(hanging, text))
-            yield from (msgspec.structs.replace(chunk, flush=True) for chunk in chunks)
+            printed = command_parts(entry.text, opened=opened)
+            yield from (msgspec.structs.replace(part, flush=True) for part in printed)
         case _ as never:  # pragma: no cover
             assert_never(never)
 
@@ -245,7 +217,7 @@ def _answer(entry: Answer, known: Drawn | None, growing: "Growing | None") -> It
             action="copy" if isinstance(block.kind, Code) and block.kind.opens else "",
         )
     if not entry.complete and not entry.running:
-        yield _row(_BROKE_OFF, "warning")
+        yield row(_BROKE_OFF, "warning")
 
 
 def _said(text: str, opened: bool, known: Drawn | None) -> Iterator[Part]:
@@ -254,11 +226,11 @@ def _said(text: str, opened: bool, known: Drawn | None) -> Iterator[Part]:
         yield from _chunked(text, "you", known)
     elif opened:
         yield from _chunked(text, "you", known)
-        yield _row(SafeText("▴ fold it again"), "dim", action="fold")
+        yield row(SafeText("▴ fold it again"), "dim", action="fold")
     else:
         shown = text[:head]
         yield Part(partial(plain, shown.removesuffix("\n"), style="you"), source=shown)
-        yield _row(SafeText(f"… {rest_words(text, head)}"), "dim", action="fold")
+        yield row(SafeText(f"… {rest_words(text, head)}"), "dim", action="fold")
 
 
 def _thought(entry: Thought, opened: bool, known: Drawn | None) -> Iterator[Part]:
@@ -267,26 +239,13 @@ def _thought(entry: Thought, opened: bool, known: Drawn | None) -> Iterator[Part
         yield Part(partial(_last_words, entry.text), rows=1, action="fold")
         return
     if entry.running:
-        yield _row(SafeText(fold + "thinking …"), "thinking", action="fold")
+        yield row(SafeText(fold + "thinking …"), "thinking", action="fold")
     else:
         count = len(entry.text.split())
-        yield _row(SafeText(f"{fold}thought, {count:,} {'word' if count == 1 else 'words'}"), "thinking", action="fold")
+        yield row(SafeText(f"{fold}thought, {count:,} {'word' if count == 1 else 'words'}"), "thinking", action="fold")
     if opened:
         yield from _chunked(entry.text, "thinking", known)
         yield Part(lambda _: (line(),), rows=1)
-
-
-def _card(entry: ToolCard, opened: bool) -> Iterator[Part]:
-    shown = entry.output if opened or entry.state in {"running", "failed"} else ""
-    mark = (_OPEN if shown else _FOLDED) if entry.output else _NEWS
-    yield Part(partial(card_row, entry, mark), rows=1, action="fold" if entry.output else "")
-    if shown:
-        ends = shown.rstrip("\n").split("\n")
-        left_out = len(ends) - TAIL
-        if left_out > 0:
-            yield _row(SafeText(f"  … {left_out:,} more {'line' if left_out == 1 else 'lines'} above"), "dim")
-        text = "\n".join(ends[-TAIL:])
-        yield Part(partial(tail_rows, text), source=text, rows=min(len(ends), TAIL))
 
 
 def _words(entry: Told | Ending) -> str:
@@ -294,6 +253,13 @@ def _words(entry: Told | Ending) -> str:
         return f"{_NEWS if entry.tier is None else _FAILURE}{entry.text}"
     mark = _FAILURE if entry.reason in {StopReason.FAILED, StopReason.BUG} else _NEWS
     return mark + ending_words(entry)
+
+
+def _style(entry: Told | Ending) -> str:
+    if isinstance(entry, Told):
+        return "dim" if entry.tier is None else "warning"
+    styles = {StopReason.FAILED: "bad", StopReason.BUG: "bad", StopReason.CANCELLED: "dim"}
+    return styles.get(entry.reason, "warning")
 
 
 def _told(words: str, hint: str, style: str, width: int) -> Sequence[Line]:
@@ -311,10 +277,6 @@ def _last_words(text: str, width: int) -> Sequence[Line]:
     return (line(Span(label, "thinking"), Span(flowing(words, room), "thinking")),)
 
 
-def _row(text: SafeText, style: str, *, action: Action = "") -> Part:
-    return Part(lambda width: (line(Span(foreign(text, width), style)),), rows=1, action=action)
-
-
 def _chunked(text: str, style: str, known: Drawn | None) -> Iterator[Part]:
     """Yield plain text in chunks; those that are known and cannot change are the same."""
     kept: list[Part] = []
@@ -327,31 +289,16 @@ def _chunked(text: str, style: str, known: Drawn | None) -> Iterator[Part]:
             yield from kept
             return
     yield from kept
-    yield from _chunks(text, start, lambda chunk: partial(plain, chunk, style=style))
-
-
-def _chunks(text: str, start: int, body: Callable[[str], Callable[[int], Sequence[Line]]]) -> Iterator[Part]:
-    while start < len(text):
-        end = start - 1
-        for _ in range(CHUNK):
-            end = text.find("\n", end + 1)
-            if end < 0:
-                end = len(text)
-                break
-        yield Part(body(text[start:end]), source=text[start : end + 1], start=start)
-        start = end + 1
-
-
-def _mark(speaker: Speaker, cells: int) -> Span:
-    text = (_NAMES if cells == NAMES_GUTTER else _MARKS)[speaker]
-    return Span(SafeText(text.ljust(cells)), speaker)
+    yield from chunks(text, start, lambda chunk: partial(plain, chunk, style=style))
 
 
 def _speaker(entry: Entry) -> Speaker:
     match entry:
         case Said() | CommandOutput():
             return "you"
-        case Answer() | Thought() | ToolCard():
+        case ToolCard() if entry.own:
+            return "you"
+        case Answer() | Thought() | ToolCard() | Checklist():
             return "rune"
         case Told() | Ending():
             return ""
@@ -363,8 +310,12 @@ def _above(entry: Entry, before: Entry | None) -> int:
     """Return the blank lines above an entry: none between rows that belong together."""
     if before is None:
         return 0
-    together = isinstance(before, Thought | ToolCard) and isinstance(entry, Thought | ToolCard)
+    together = _is_work(before) and _is_work(entry)
     return 0 if together or (isinstance(before, Thought) and isinstance(entry, Answer)) else 1
+
+
+def _is_work(entry: Entry) -> bool:
+    return isinstance(entry, Thought | Checklist) or (isinstance(entry, ToolCard) and not entry.own)
 
 
 def _guessed(text: str, width: int) -> int:

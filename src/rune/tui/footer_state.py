@@ -17,7 +17,7 @@ _KEYS: Final = (
     (("F1", "help"),),
 )
 _ORDER: Final = (
-    *("keys", "below", "version", "state", "keys", "keys", "below", "esc", "state", "keys"),
+    *("state", "keys", "below", "version", "state", "keys", "keys", "below", "esc", "state", "keys"),
     *("waiting", "state", "waiting", "below", "esc"),
 )
 _MINUTE: Final = 60
@@ -28,7 +28,8 @@ _SLOW: Final = 10
 class FooterState(NamedTuple):
     """What the footer shows. `pace` None: no turn runs; `now` in seconds of the clock that `pace` was taken with.
     `waiting` messages wait for the turn's end. `following` False: the person has scrolled up, and `below` lines
-    came since. `hint` is what is to be said for a moment ("": nothing), `version` without its v.
+    came since. `hint` is what is to be said for a moment ("": nothing), `version` without its v. `own`: something runs
+    that the person began themselves.
     """
 
     pace: "Pace | None" = None
@@ -39,11 +40,12 @@ class FooterState(NamedTuple):
     hint: str = ""
     version: str = ""
     model: str = ""
+    own: bool = False
 
 
 def footer_line(state: FooterState, width: int) -> Line:
     """Return the footer in exactly `width` cells, or in fewer where that many are not to be had."""
-    idle = state.pace is None and not state.hint
+    idle = state.pace is None and not state.hint and not state.own
     parts: dict[str, Sequence[Spans]] = {
         "state": _state(state),
         "keys": (*(_keys(form) for form in _KEYS), ()) if idle else ((),),
@@ -57,28 +59,33 @@ def footer_line(state: FooterState, width: int) -> Line:
     return spread(left, fitting["version"], width)
 
 
-def turn_words(pace: "Pace", model: str, now: float) -> tuple[str, ...]:  # noqa: PLR0911  # a return a variant
-    """Return what a turn does and how far it is, a figure each; the most important first."""
+def turn_words(pace: "Pace", model: str, now: float) -> tuple[str, ...]:
+    """Return what a turn does and how far it is, a figure each; the most important first. With the second model call,
+    or with the first tool, it is told which step it is, and how long all of them took.
+    """
     took = elapsed(now - pace.since)
+    does, *figures = _doing(pace, model, took)
+    if not pace.steps or (pace.step <= 1 and pace.phase != "running") or pace.phase == "cancelling":
+        return (does, *figures)
+    return (f"step {pace.step}/{pace.steps}", does, took, *(figure for figure in figures if figure != took))
+
+
+def _doing(pace: "Pace", model: str, took: str) -> tuple[str, ...]:
     match pace.phase:
-        case "sending":
-            return ("sending", took)
         case "loading":
             return (f"loading {model}".rstrip(), took)
-        case "reading":
-            if not pace.total:
-                return ("reading", took)
+        case "reading" if pace.total:
             figures = f"{pace.done:,} of {pace.total:,}" if 0 < pace.done < pace.total else f"{pace.total:,}"
             return (f"reading {figures} tokens", took)
-        case "waiting":
-            return ("waiting for the model", took)
-        case "thinking":
-            return ("thinking", rate(pace.rate))
-        case "answering":
+        case "running":
+            return (f"running {pace.doing}".rstrip(), took)
+        case "thinking" | "answering":
             tokens = f"{pace.pieces:,} token{'' if pace.pieces == 1 else 's'}" if pace.pieces else ""
-            return ("answering", rate(pace.rate), tokens)
+            return (pace.phase, rate(pace.rate), *([tokens] if pace.phase == "answering" else []))
         case "cancelling":
             return ("stopping",)
+        case _:
+            return ("waiting for the model" if pace.phase == "waiting" else pace.phase, took)
 
 
 def elapsed(seconds: float) -> str:
@@ -106,11 +113,12 @@ def _spans(*pieces: tuple[str, str]) -> Spans:
 
 def _state(state: FooterState) -> Sequence[Spans]:
     if state.hint:
-        return tuple((Span(SafeText(" ")), Span(foreign(state.hint, cells), "strong")) for cells in (200, 60, 36, 20))
+        cells = (200, 200, 60, 36, 20)
+        return tuple((Span(SafeText(" ")), Span(foreign(state.hint, each), "strong")) for each in cells)
     if state.pace is None:
-        return ((),)
+        return (_spans((" your command runs", "accent")), _spans((" running", "accent"))) if state.own else ((),)
     first, *more = (word for word in turn_words(state.pace, foreign(state.model, 40), state.now) if word)
-    forms = [(Span(SafeText(" ")), Span(foreign(first, 60), "accent"), *_after(more[:many])) for many in (2, 1, 0)]
+    forms = [(Span(SafeText(" ")), Span(foreign(first, 60), "accent"), *_after(more[:many])) for many in (3, 2, 1, 0)]
     return (*forms, (Span(SafeText(" ")), Span(foreign(first, 20), "accent")))
 
 
@@ -128,7 +136,7 @@ def _keys(keys: Sequence[tuple[str, str]]) -> Spans:
 def _esc(state: FooterState) -> Sequence[Spans]:
     if state.waiting:
         does = " takes back"
-    elif state.pace is not None and state.pace.phase != "cancelling":
+    elif state.own or (state.pace is not None and state.pace.phase != "cancelling"):
         does = " stops"
     else:
         return ((),)

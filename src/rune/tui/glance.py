@@ -33,6 +33,7 @@ def header_state(desk: "Desk | None", folder: str, channel: Channel, unread: Col
         folder=folder,
         home=home,
         thinking="" if talk.thinking == "auto" else talk.thinking,
+        permission=talk.permission,
     )
 
 

@@ -30,12 +30,14 @@ _FOLDER_CELLS: Final = (40, 24, 16, 12)
 _LEAST_TITLE: Final = 6
 _TITLE_CELLS: Final = 16
 _ELSEWHERE_CELLS: Final = (40, 24, 12)
+# What changes files without asking stands out.
+_MODES: Final = {"ask": "dim", "read": "good", "edits": "warning"}
 # What goes first when the row is too narrow; a name takes its part one form further down.
 _ORDER: Final = (
     *("elsewhere", "elsewhere"),
     *("folder", "model", "folder", "bar", "folder", "model", "health", "folder", "bar", "title", "elsewhere", "health"),
     *("model", "rune", "thinking", "channels", "ctx", "model", "where", "model", "where", "ctx", "use"),
-    *("channels", "model", "thinking"),
+    *("permission", "channels", "model", "thinking"),
 )
 
 
@@ -44,7 +46,7 @@ class HeaderState(NamedTuple):
     fail, `worst_tier` is the worst of their tiers. `busy` and `unread` speak of the other channel: a turn of its
     runs, it has news. `home` is the folder that is written as ~. `title` is the conversation's, `elsewhere` the folder
     that it belongs to where that is another one than `folder`. `thinking` is how much the model thinks, "" where that
-    is left to it.
+    is left to it, `permission` what tools may do without asking ("": not known yet).
     """
 
     model: str | None = None
@@ -60,6 +62,7 @@ class HeaderState(NamedTuple):
     title: str = ""
     elsewhere: str = ""
     thinking: str = ""
+    permission: str = ""
 
 
 def header_line(state: HeaderState, width: int) -> Line:
@@ -69,6 +72,7 @@ def header_line(state: HeaderState, width: int) -> Line:
         "model": _model(state),
         "where": _where(state),
         "thinking": _thinking(state),
+        "permission": _permission(state),
         "title": (_title(state, _TITLE_CELLS + len("  ")), ()),
         "elsewhere": _elsewhere(state),
         **_context(state.context),
@@ -80,7 +84,7 @@ def header_line(state: HeaderState, width: int) -> Line:
     # The title also takes what nothing else needs.
     others = (width_of(form) for name, form in fitting.items() if name != "title")
     title = _title(state, width - 1 - sum(others))
-    answers = (*fitting["rune"], *fitting["model"], *fitting["where"], *fitting["thinking"])
+    answers = (*fitting["rune"], *fitting["model"], *fitting["where"], *fitting["thinking"], *fitting["permission"])
     left = (*answers, *title, *fitting["elsewhere"])
     # Before there is a figure, what stands for it is next to its label, and the room for the bar behind it.
     figures = ("ctx", "bar", "use") if state.context is not None else ("ctx", "use", "bar")
@@ -140,6 +144,14 @@ def _thinking(state: HeaderState) -> Sequence[Spans]:
         return ((),)
     long = _spans((" · ", "dim"), (f"thinking {state.thinking}", "accent"))
     return long, _spans((f" think {state.thinking}", "accent")), ()
+
+
+def _permission(state: HeaderState) -> Sequence[Spans]:
+    """Return the mode that holds for tools: however narrow it is, it is said."""
+    if not state.permission:
+        return ((),)
+    style = _MODES.get(state.permission, "strong")
+    return _spans((" · ", "dim"), (state.permission, style)), _spans((f" {state.permission}", style))
 
 
 def _context(context: "ContextUse | None") -> dict[str, Sequence[Spans]]:

@@ -35,6 +35,7 @@ STYLES: Final = (
     "operator",
     "inserted",
     "deleted",
+    "changed",  # what of a line is another one
     "good",
     "warning",
     "bad",
@@ -44,6 +45,9 @@ STYLES: Final = (
     "key",
     "chosen",  # the row under the cursor
 )
+
+# Before what Enter takes, so that it is known without reversed colours too.
+MARK: Final = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 
 
 class Span(NamedTuple):

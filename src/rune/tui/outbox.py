@@ -3,17 +3,19 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from rune.errors import LeaseHeldError, RuneError
+from rune.errors import AlreadyDecidedError, LeaseHeldError, NotFoundError, RuneError, UsageError
+from rune.records.approvals import Decision
 from rune.records.turns import StopReason
 from rune.tui.deltas import joined
 from rune.tui.flushes import Flushes
 from rune.tui.talk import Talk
-from rune.tui.transcript_state import cancelling, reduce, refused, sent, unsaid
+from rune.tui.transcript_state import answering, cancelling, closed_question, reduce, refused, sent, unsaid
 from rune.turn.events import Notice, TextDelta, ThinkingDelta, TurnClosed, TurnEvent, TurnOpened
 from rune.turn.flight import CancelToken
 from rune.turn.operator import RuneOperator
@@ -30,6 +32,15 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     pasted: bool = False
 
 
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """How the person answers a question. `reason` is their word to the model; `always`: do not ask for this again."""
+
+    approval_id: str
+    decision: Decision
+    reason: str = ""
+    always: bool = False
+
+
 class Outbox:
     """Sends to the conversation that `talk` shows, and has it show what comes of that.
 
@@ -41,6 +52,7 @@ class Outbox:
     ) -> None:
         self.waiting: tuple[Waiting, ...] = ()
         self.held = False
+        self._reply: Reply | None = None
         self._talk = talk
         self._operator = operator
         self._ended = ended
@@ -66,9 +78,18 @@ class Outbox:
         """Have a message wait until the person goes on."""
         self.waiting, self.held = (*self.waiting, Waiting(text=text, pasted=pasted)), True
 
+    def answer(self, reply: Reply) -> None:
+        """Answer the question that waits; what waits to be sent stays behind the turn that goes on then."""
+        if self._reply is None and not self._talk.busy:
+            self._reply = reply
+            self._go()
+
     def go_on(self) -> None:
         """Send what waits, also what was held back."""
         self.held = False
+        self._go()
+
+    def _go(self) -> None:
         if self._sending is None or self._sending.done():
             # It shows what it does: that a message waited which is sent at once would only flash up.
             self._sending = asyncio.create_task(self._send_waiting(), name=f"outbox {self._talk.channel}")
@@ -103,14 +124,18 @@ class Outbox:
                 await self._sending
 
     async def _send_waiting(self) -> None:
-        while self.waiting and not self.held:
+        while self._reply is not None or (self.waiting and not self.held):
             async with self._talk.turnstile:
-                if not self.waiting or self.held:
+                reply, self._reply = self._reply, None
+                if reply is not None:
+                    reason = await self._answer(reply)
+                elif self.waiting and not self.held:
+                    first, *rest = self.waiting
+                    self.waiting, self._on_its_way = tuple(rest), first
+                    reason = await self._send(first)
+                    self.waiting = (*self._come_back(), *self.waiting)
+                else:
                     break  # it was taken back meanwhile
-                first, *rest = self.waiting
-                self.waiting, self._on_its_way = tuple(rest), first
-                reason = await self._send(first)
-                self.waiting = (*self._come_back(), *self.waiting)
                 self.held = bool(self.waiting) and reason not in GOES_ON
             self._talk.changed()
             self._ended(self._talk)
@@ -122,14 +147,12 @@ class Outbox:
 
     async def _send(self, message: Waiting) -> StopReason | None:
         """Run one turn; returns how it ended, None when there was no turn."""
-        talk, reason = self._talk, None
-        key, stop = talk.new_key(), CancelToken()
-        self._stop = stop
+        talk = self._talk
+        key = talk.new_key()
         self._knows_stand_in = talk.model is not None and talk.model.stand_in
         if talk.held_elsewhere and talk.conversation_id is not None:
             await self._look_again(talk.conversation_id)
         talk.transcript = sent(talk.transcript, key, message.text, asyncio.get_running_loop().time())
-        talk.changed()
         request = TurnRequest(
             text=message.text,
             folder=talk.folder,
@@ -137,10 +160,37 @@ class Outbox:
             conversation_id=talk.conversation_id,
             model=talk.requested_model,
             thinking=talk.requested_thinking,
+            permission=talk.requested_permission,
             max_steps=self._max_steps,
         )
+
+        async def refuse(error: RuneError) -> None:
+            self._refused(error, key)
+
+        return await self._fly(partial(self._operator.send_task, request), request, refuse)
+
+    async def _answer(self, reply: Reply) -> StopReason | None:
+        """Run the turn that goes on with an answer; returns how it ended, None when there was none."""
+        talk = self._talk
+        talk.transcript = answering(talk.transcript, asyncio.get_running_loop().time())
+        request = TurnRequest(text="", folder=talk.folder, conversation_id=talk.conversation_id)
+        begin = partial(
+            self._operator.answer, reply.approval_id, reply.decision, reason=reply.reason, always=reply.always
+        )
+        return await self._fly(begin, request, self._unanswered)
+
+    async def _fly(
+        self,
+        begin: Callable[..., AsyncGenerator[TurnEvent, None]],
+        request: TurnRequest,
+        failed: Callable[[RuneError], Awaitable[None]],
+    ) -> StopReason | None:
+        """Run a turn; `failed` is called when it could not begin."""
+        talk, reason = self._talk, None
+        self._stop = stop = CancelToken()
+        talk.changed()
         try:
-            async with contextlib.aclosing(self._operator.send_task(request, stop)) as events:
+            async with contextlib.aclosing(begin(token=stop)) as events:
                 async for event in events:
                     reason = self._heed(event, request) or reason
                     self._pass_on(event)
@@ -148,13 +198,27 @@ class Outbox:
                         await talk.measure()
                         talk.changed()
         except RuneError as error:
-            self._refused(error, key)
+            await failed(error)
         except Exception as error:
-            logging.getLogger(__name__).exception("a message could not be sent")
-            self._refused(RuneError(f"a fault of Rune's own: {type(error).__name__}: {error}"), key)
+            logging.getLogger(__name__).exception("a turn could not begin")
+            await failed(RuneError(f"a fault of Rune's own: {type(error).__name__}: {error}"))
         else:
             self._flushes.flush()
         return reason
+
+    async def _unanswered(self, error: RuneError) -> None:
+        """Say why an answer did not count. Where the question may be of no use any more, show what became of it."""
+        talk = self._talk
+        decided = isinstance(error, AlreadyDecidedError)
+        if not decided and not isinstance(error, NotFoundError | UsageError):
+            self._refused(error, talk.new_key())
+            return
+        self._flushes.flush()
+        talk.transcript = closed_question(unsaid(talk.transcript))
+        if talk.conversation_id is not None:
+            await self._look_again(talk.conversation_id)
+        said = f"your answer was not needed: {error.message}" if decided else error.message
+        talk.tell(said, error.hint, tier=None if decided else 1)
 
     async def _look_again(self, conversation_id: str) -> None:
         """Read anew what another Rune had open: it may be free by now, and more may have been said."""

@@ -10,12 +10,13 @@ import msgspec
 from rune.errors import LeaseHeldError, RuneError, UsageError
 from rune.records.messages import Channel
 from rune.records.models import Thinking
+from rune.records.permissions import PermissionMode
 from rune.surface.rows import ContextUse
 from rune.surface.surface import Surface
 from rune.tui.hints import GONE, in_the_app
 from rune.tui.onlooking import Onlooker
 from rune.tui.stored_talk import StoredTalk, read_stored
-from rune.tui.transcript_state import Answer, CommandOutput, Told, Transcript, followed, told
+from rune.tui.transcript_state import Answer, Asked, CommandOutput, Told, Transcript, followed, told
 from rune.turn.events import TurnOpened
 from rune.turn.request import TurnRequest
 
@@ -47,6 +48,7 @@ class Talk:
         freed: Callable[["Talk"], bool] = lambda _: False,
         requested_model: str | None = None,
         requested_thinking: Thinking | None = None,
+        requested_permission: PermissionMode | None = None,
     ) -> None:
         self.channel: Channel = channel
         self.folder = folder
@@ -61,6 +63,8 @@ class Talk:
         self.requested_model = requested_model
         self.requested_thinking: Thinking | None = requested_thinking
         self.kept_thinking: Thinking = "auto"  # what the conversation has
+        self.requested_permission: PermissionMode | None = requested_permission
+        self.kept_permission: PermissionMode = surface.settings.permissions.mode  # what the conversation has
         self.stale_model = False
         self.model: Model | None = None
         self.no_model: RuneError | None = None
@@ -96,6 +100,16 @@ class Talk:
         return self.requested_thinking or self.kept_thinking
 
     @property
+    def permission(self) -> PermissionMode:
+        """What tools may do without asking, from the next call on."""
+        return self.requested_permission or self.kept_permission
+
+    @property
+    def asked(self) -> Asked | None:
+        """The question that waits for the person; None also while the turn begins that goes on with its answer."""
+        return None if self.busy else self.transcript.asked
+
+    @property
     def busy(self) -> bool:
         """Whether a turn of this conversation runs."""
         return self.transcript.pace is not None
@@ -113,7 +127,7 @@ class Talk:
     async def open(self, conversation_id: str) -> None:
         """Show a stored conversation and go on with it; within `still`. Raises NotFoundError."""
         holder = await self._hold(conversation_id)
-        stored = await read_stored(self._surface.views, conversation_id)
+        stored = await read_stored(self._surface, conversation_id)
         await self._leave(conversation_id)
         self._show(stored)
         self.holder, self.offers_fork = None, False
@@ -134,6 +148,9 @@ class Talk:
         self.kept_thinking = event.thinking
         if self.requested_thinking == request.thinking:
             self.requested_thinking = None
+        self.kept_permission = event.permission
+        if self.requested_permission == request.permission:
+            self.requested_permission = None
         if event.remote and not any(isinstance(e, Answer) and e.model == event.model for e in self.transcript.entries):
             self._tell_remote(event.model)
         if event.model:
@@ -158,7 +175,7 @@ class Talk:
         again = stored.row.id == self.conversation_id
         self.conversation_id, self.private, self.context = stored.row.id, stored.row.private, stored.context
         self.title, self.begun_in = stored.row.title, stored.row.folder
-        self.kept_thinking = stored.row.thinking
+        self.kept_thinking, self.kept_permission = stored.row.thinking, stored.permission
         self._told_remote = self._told_remote if again else ()
         self.transcript = followed(self.transcript, stored.transcript) if again else stored.transcript
 
@@ -167,7 +184,7 @@ class Talk:
 
     async def _reread(self, identity: str) -> None:
         async with self.turnstile:
-            stored = await read_stored(self._surface.views, identity)
+            stored = await read_stored(self._surface, identity)
             if self._follows(identity):
                 self._show(stored)
         self.changed()
@@ -203,6 +220,7 @@ class Talk:
         self.conversation_id, self.private, self.context = None, False, None
         self.title, self.begun_in = "", self.folder
         self.kept_thinking, self._told_remote = "auto", ()
+        self.kept_permission = self._surface.settings.permissions.mode
         self.holder, self.offers_fork = None, False
         self.transcript = Transcript()
         self.changed()

@@ -5,98 +5,65 @@ makes them safe.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, assert_never
+from typing import Final, Literal, assert_never
 
 import msgspec
 
 from rune.errors import RuneError
-from rune.records.messages import ConversationMessageRecord, Provenance
+from rune.records.messages import ConversationMessageRecord
 from rune.records.turns import StopReason
 from rune.surface.rows import TurnEnd
+from rune.tui import tool_entries as tools
+from rune.tui.entries import (
+    Answer,
+    CardState,
+    Checklist,
+    CommandOutput,
+    Ending,
+    Entry,
+    Said,
+    Thought,
+    Told,
+    ToolCard,
+)
 from rune.tui.hints import in_the_app
+from rune.tui.tool_entries import Asked, Calls
 from rune.turn import events as shown
 from rune.turn.events import TurnEvent
 
-Phase = Literal["sending", "loading", "reading", "waiting", "thinking", "answering", "cancelling"]
-CardState = Literal["prepared", "waiting", "running", "done", "failed"]
-ToolEvent = shown.ToolPrepared | shown.ToolStarted | shown.ToolOutput | shown.ToolFinished | shown.ApprovalAsked
+__all__ = (
+    "Answer",
+    "Asked",
+    "CardState",
+    "Checklist",
+    "CommandOutput",
+    "Ending",
+    "Entry",
+    "Pace",
+    "Phase",
+    "Said",
+    "Thought",
+    "Told",
+    "ToolCard",
+    "Transcript",
+)
 
-
-class Said(msgspec.Struct, frozen=True, kw_only=True, tag="said"):
-    """What the person said."""
-
-    key: str
-    text: str
-    provenance: Provenance = "owner"
-
-
-class Thought(msgspec.Struct, frozen=True, kw_only=True, tag="thought"):
-    """The model's thinking: folded to a line unless the person opens it. `running`: more may come."""
-
-    key: str
-    text: str
-    running: bool = False
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """What the model said, as Markdown. `running`: more may come; `complete` False: it broke off."""
-
-    key: str
-    text: str
-    model: str = ""
-    running: bool = False
-    complete: bool = True
-
-
-class ToolCard(msgspec.Struct, frozen=True, kw_only=True, tag="tool"):
-    """One tool call: what it would do, how far it is, what it printed."""
-
-    key: str
-    call_id: str
-    name: str
-    effect: str = ""
-    state: CardState = "prepared"
-    milliseconds: int | None = None
-    output: str = ""
-
-
-class Told(msgspec.Struct, frozen=True, kw_only=True, tag="told"):
-    """News that is nobody's speech. `tier` as in `Notice`; None: nothing failed."""
-
-    key: str
-    text: str
-    hint: str = ""
-    tier: int | None = None
-
-
-class Ending(msgspec.Struct, frozen=True, kw_only=True, tag="ending"):
-    """That a turn ended otherwise than answered, and why. `kept`: some of an answer had come, and is there.
-    `may_have_run`: what calls were about to do of which nobody knows whether they ran.
-    """
-
-    key: str
-    reason: StopReason
-    text: str = ""
-    hint: str = ""
-    kept: bool = True
-    may_have_run: tuple[str, ...] = ()
-
-
-class CommandOutput(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
-    """What a slash command answered: plain text, laid out by the command."""
-
-    key: str
-    command: str
-    text: str
-    ok: bool = True
-
-
-Entry = Said | Thought | Answer | ToolCard | Told | Ending | CommandOutput
+Phase = Literal["sending", "loading", "reading", "waiting", "thinking", "answering", "running", "cancelling"]
+_RECENT: Final = 50
+ToolEvent = (
+    shown.ToolPrepared
+    | shown.ToolStarted
+    | shown.ToolOutput
+    | shown.ToolFinished
+    | shown.ApprovalAsked
+    | shown.ChecklistChanged
+)
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """How far the running turn is. Times in seconds of a monotonic clock; `done` and `total` in tokens (None:
-    not known); `pieces` are the tokens streamed so far, `first_at` when the first of them came.
+    not known); `pieces` are the tokens streamed so far in this model call, `first_at` when the first of them came.
+    `step` counts the turn's model calls, of at most `steps` (0: not known); `doing` names the tool that runs.
     """
 
     turn_id: str = ""
@@ -107,6 +74,9 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     pieces: int = 0
     first_at: float | None = None
     last_at: float | None = None
+    step: int = 0
+    steps: int = 0
+    doing: str = ""
 
     @property
     def rate(self) -> float | None:
@@ -118,12 +88,14 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is shown of a conversation. `live` are the entries of the running turn: what streams
-    touches them alone, so that a delta costs the same with one message as with ten thousand.
+    touches them alone, so that a delta costs the same with one message as with ten thousand. `asked` waits for the
+    person; while a turn runs they have just answered it.
     """
 
     settled: tuple[Entry, ...] = ()
     live: tuple[Entry, ...] = ()
     pace: Pace | None = None
+    asked: Asked | None = None
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -131,8 +103,15 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
         return self.settled + self.live
 
 
-def restored(messages: Sequence[ConversationMessageRecord], ends: Mapping[str, TurnEnd]) -> Transcript:
-    """Return a stored conversation: what was said, and how each turn ended that was not simply answered."""
+def restored(
+    messages: Sequence[ConversationMessageRecord],
+    ends: Mapping[str, TurnEnd],
+    calls: Calls | None = None,
+    asked: Asked | None = None,
+) -> Transcript:
+    """Return a stored conversation: what was said, what tools did, and how each turn ended that was not simply
+    answered. `calls` are what is known of its calls, `asked` the question that waits in it.
+    """
     entries: list[Entry] = []
     for position, message in enumerate(messages):
         if message.role == "user":
@@ -143,22 +122,32 @@ def restored(messages: Sequence[ConversationMessageRecord], ends: Mapping[str, T
             if message.content:
                 answer = Answer(key=message.id, text=message.content, model=message.model, complete=message.complete)
                 entries.append(answer)
+            entries += tools.stored_cards(message, calls or {}, asked)
         following = messages[position + 1].turn_id if position + 1 < len(messages) else ""
         end = ends.get(message.turn_id)
-        if following != message.turn_id and end is not None:
+        # Of a turn that paused the card says so, as long as that is so.
+        passed = end is not None and end.reason is StopReason.PAUSED
+        if following != message.turn_id and end is not None and not passed:
             ending = _ending(message.turn_id, end, kept=message.role == "assistant" and bool(message.content))
             entries += [ending] if ending is not None else []
-    return Transcript(settled=tuple(entries))
+    return Transcript(settled=tuple(entries), asked=asked)
 
 
 def followed(before: Transcript, stored: Transcript) -> Transcript:
     """Return what is shown of a conversation that was read once more: what was told meanwhile keeps its place."""
     known, there = {entry.key for entry in before.settled}, {entry.key for entry in stored.settled}
-    gone = [entry for entry in before.settled if entry.key not in there and not isinstance(entry, Told | CommandOutput)]
+    gone = [entry for entry in before.settled if entry.key not in there and not _is_of_here(entry)]
+    cards = {entry.key: entry for entry in stored.settled if isinstance(entry, ToolCard)}
     if gone:
         return stored
     fresh = tuple(entry for entry in stored.settled if entry.key not in known)
-    return msgspec.structs.replace(before, settled=(*before.settled, *fresh))
+    kept = tuple(cards.get(entry.key, entry) for entry in before.settled)
+    return msgspec.structs.replace(before, settled=(*kept, *fresh), asked=stored.asked)
+
+
+def _is_of_here(entry: Entry) -> bool:
+    """Say whether an entry is never stored with a conversation."""
+    return isinstance(entry, Told | CommandOutput) or (isinstance(entry, ToolCard) and entry.own)
 
 
 def newest_answer(transcript: Transcript) -> str | None:
@@ -176,17 +165,41 @@ def refused(transcript: Transcript, error: RuneError, key: str) -> Transcript:
     """Take back what was on its way: it never became a turn. The text itself is the caller's to keep."""
     told = Told(key=key, text=error.message, hint=in_the_app(error.hint), tier=1)
     back = unsaid(transcript)
-    return Transcript(settled=(*back.settled, told))
+    return msgspec.structs.replace(back, settled=(*back.settled, told))
 
 
 def unsaid(transcript: Transcript) -> Transcript:
     """Take back what was on its way, without a word: it is said elsewhere why."""
-    return Transcript(
-        settled=(*transcript.settled, *(entry for entry in transcript.live if not isinstance(entry, Said)))
-    )
+    told = (entry for entry in transcript.live if not isinstance(entry, Said))
+    return Transcript(settled=(*transcript.settled, *told), asked=transcript.asked)
 
 
-def told(transcript: Transcript, entry: Told | CommandOutput) -> Transcript:
+def answering(transcript: Transcript, now: float) -> Transcript:
+    """Show that what was asked is answered; nothing of that is stored yet."""
+    return msgspec.structs.replace(transcript, pace=Pace(since=now))
+
+
+def closed_question(transcript: Transcript) -> Transcript:
+    """Ask no longer: it is of no use any more."""
+    return msgspec.structs.replace(transcript, asked=None)
+
+
+def ticked(transcript: Transcript, now: float) -> Transcript:
+    """Return the transcript as it looks by now; the same object where that is no different."""
+    live, recent = tools.with_time(transcript.live, now), transcript.settled[-_RECENT:]
+    fresh = tools.with_time(recent, now)  # where the person runs something of their own
+    if live is transcript.live and fresh is recent:
+        return transcript
+    settled = transcript.settled if fresh is recent else (*transcript.settled[: -len(recent)], *fresh)
+    return msgspec.structs.replace(transcript, live=live, settled=settled)
+
+
+def own_changed(transcript: Transcript, key: str, fields: Mapping[str, object]) -> Transcript:
+    """Show what became of a command that the person runs themselves."""
+    return _carded(transcript, key, fields)
+
+
+def told(transcript: Transcript, entry: Told | CommandOutput | ToolCard) -> Transcript:
     """Add what is nobody's speech: while a turn runs, below what it has shown so far."""
     if transcript.pace is not None:
         return msgspec.structs.replace(transcript, live=(*transcript.live, entry))
@@ -212,47 +225,96 @@ def reduce(transcript: Transcript, event: TurnEvent, now: float) -> Transcript: 
             return _streamed(transcript, event, "answering", now)
         case shown.ThinkingDelta():
             return _streamed(transcript, event, "thinking", now)
+        case shown.StepTaken():
+            return _stepped(transcript, event)
         case shown.Notice():
             key = _key(transcript, event.turn_id or "")
             return told(transcript, Told(key=key, text=event.text, hint=in_the_app(event.hint), tier=event.tier))
         case shown.TurnClosed():
             return _closed(transcript, event)
         case _:
-            return _with_tools(transcript, event)
+            return _with_tools(transcript, event, now)
 
 
-def _with_tools(transcript: Transcript, event: ToolEvent) -> Transcript:
+def _with_tools(transcript: Transcript, event: ToolEvent, now: float) -> Transcript:
     match event:
         case shown.ToolPrepared():
-            card = ToolCard(
-                key=_key(transcript, event.turn_id), call_id=event.call_id, name=event.name, effect=event.effect
-            )
-            return msgspec.structs.replace(transcript, live=(*_quiet(transcript.live), card))
+            return _with_card(transcript, event, {"effect": event.effect, "detail": event.detail, "state": "prepared"})
         case shown.ToolStarted():
-            return _carded(transcript, event.call_id, state="running")
+            doing = _paced(transcript, "running", doing=event.name)
+            return _with_card(doing, event, tools.started(now))
         case shown.ToolOutput():
-            return _carded(transcript, event.call_id, more=event.text)
+            return _carded(transcript, event.call_id, {"output": event.text})
         case shown.ToolFinished():
-            state: CardState = "done" if event.outcome == "ok" else "failed"
-            return _carded(transcript, event.call_id, state=state, milliseconds=event.milliseconds)
+            return _with_card(_paced(transcript, "waiting"), event, tools.finished(event))
         case shown.ApprovalAsked():
-            key = _key(transcript, event.turn_id)
-            return told(transcript, Told(key=key, text=f"waiting for you: {event.summary}"))
+            for call in event.calls:
+                waits = {"effect": call.effect, "detail": call.detail, "state": "waiting"}
+                transcript = _with_card(transcript, call, waits, turn_id=event.turn_id)
+            return msgspec.structs.replace(transcript, asked=Asked(approval_id=event.approval_id, calls=event.calls))
+        case shown.ChecklistChanged():
+            listed = tools.listed(transcript.live, _key(transcript, event.turn_id), event)
+            return msgspec.structs.replace(transcript, live=listed)
         case _:
             assert_never(event)
+
+
+def _carded(transcript: Transcript, call_id: str, fields: Mapping[str, object]) -> Transcript:
+    """Return the transcript with other fields in the card of a call; the same object where it has none."""
+    if (place := tools.find(transcript.live, call_id)) is not None:
+        return msgspec.structs.replace(transcript, live=tools.changed(transcript.live, place, fields))
+    if (place := tools.find(transcript.settled, call_id)) is not None:
+        return msgspec.structs.replace(transcript, settled=tools.changed(transcript.settled, place, fields))
+    return transcript
+
+
+def _with_card(
+    transcript: Transcript,
+    event: shown.ToolPrepared | shown.ToolStarted | shown.ToolFinished | shown.AskedCall,
+    fields: Mapping[str, object],
+    *,
+    turn_id: str = "",
+) -> Transcript:
+    """Return the transcript with other fields in the card of a call; where it has none it gets one, as the newest."""
+    changed = _carded(transcript, event.call_id, fields)
+    if changed is not transcript:
+        return changed
+    key = _key(transcript, event.turn_id if not isinstance(event, shown.AskedCall) else turn_id)
+    card = msgspec.structs.replace(ToolCard(key=key, call_id=event.call_id, name=event.name), **fields)
+    return msgspec.structs.replace(transcript, live=(*_quiet(transcript.live), card))
 
 
 def _opened(transcript: Transcript, event: shown.TurnOpened, now: float) -> Transcript:
     since = transcript.pace.since if transcript.pace is not None else now
     phase: Phase = "cancelling" if transcript.pace is not None and transcript.pace.phase == "cancelling" else "waiting"
-    return msgspec.structs.replace(transcript, pace=Pace(turn_id=event.turn_id, phase=phase, since=since))
+    pace = Pace(turn_id=event.turn_id, phase=phase, since=since)
+    settled, live = transcript.settled, transcript.live
+    if event.resumes is not None:
+        settled, again = tools.resumed(settled, f"{event.resumes}/end")
+        live = (*again, *live)
+    elif transcript.asked is not None:
+        settled = tools.unanswered(settled)
+    return Transcript(settled=settled, live=live, pace=pace)
 
 
-def _paced(transcript: Transcript, phase: Phase, *, done: int, total: int | None) -> Transcript:
+def _stepped(transcript: Transcript, event: shown.StepTaken) -> Transcript:
+    """Count a model call; the figures of a stream are those of one call."""
+    pace = transcript.pace
+    if pace is None:
+        return transcript
+    phase: Phase = "cancelling" if pace.phase == "cancelling" else "waiting"
+    fresh = Pace(turn_id=pace.turn_id, phase=phase, since=pace.since, step=event.used, steps=event.budget)
+    return msgspec.structs.replace(transcript, pace=fresh)
+
+
+def _paced(
+    transcript: Transcript, phase: Phase, *, done: int = 0, total: int | None = None, doing: str = ""
+) -> Transcript:
     pace = transcript.pace
     if pace is None or pace.phase == "cancelling":
         return transcript
-    return msgspec.structs.replace(transcript, pace=msgspec.structs.replace(pace, phase=phase, done=done, total=total))
+    pace = msgspec.structs.replace(pace, phase=phase, done=done, total=total, doing=doing)
+    return msgspec.structs.replace(transcript, pace=pace)
 
 
 def _streamed(
@@ -279,23 +341,6 @@ def _streamed(
     return msgspec.structs.replace(transcript, live=tuple(live), pace=pace)
 
 
-def _carded(
-    transcript: Transcript,
-    call_id: str,
-    *,
-    state: CardState | None = None,
-    milliseconds: int | None = None,
-    more: str = "",
-) -> Transcript:
-    def changed(entry: Entry) -> Entry:
-        if not isinstance(entry, ToolCard) or entry.call_id != call_id:
-            return entry
-        took = entry.milliseconds if milliseconds is None else milliseconds
-        return msgspec.structs.replace(entry, state=state or entry.state, milliseconds=took, output=entry.output + more)
-
-    return msgspec.structs.replace(transcript, live=tuple(changed(entry) for entry in transcript.live))
-
-
 def _closed(transcript: Transcript, event: shown.TurnClosed) -> Transcript:
     live = [
         msgspec.structs.replace(entry, running=False, complete=event.complete)
@@ -305,9 +350,12 @@ def _closed(transcript: Transcript, event: shown.TurnClosed) -> Transcript:
     ]
     end = TurnEnd(reason=event.stop_reason, error=event.error, hint=in_the_app(event.hint, event.error_type))
     kept = any(isinstance(entry, Answer) and entry.text for entry in live)
-    if (ending := _ending(event.turn_id, end, kept=kept)) is not None:
+    paused = event.stop_reason is StopReason.PAUSED
+    told = paused and transcript.asked is not None  # which says so
+    if not told and (ending := _ending(event.turn_id, end, kept=kept)) is not None:
         live.append(ending)
-    return Transcript(settled=(*transcript.settled, *_quiet(tuple(live))))
+    settled = (*transcript.settled, *_quiet(tuple(live)))
+    return Transcript(settled=tools.ended(settled, paused=paused), asked=transcript.asked if paused else None)
 
 
 def _ending(turn_id: str, end: TurnEnd, *, kept: bool) -> Ending | None:

@@ -38,6 +38,8 @@ def opened(flight: Flight) -> TurnOpened:
         provider=info.provider if info else "",
         remote=info.remote if info else False,
         thinking=flight.thinking,
+        permission=flight.permission,
+        resumes=flight.resumption.approval.turn_id if flight.resumption else None,
     )
 
 
@@ -58,4 +60,7 @@ def closed(flight: Flight, outcome: Outcome, *, conversation_id: str, trace_id: 
         error=outcome.error,
         error_type=outcome.error_type,
         hint=outcome.hint,
+        iterations_used=flight.counters.iterations_used,
+        iteration_budget=flight.counters.iteration_budget,
+        pending_approval=flight.pending.id if flight.pending else None,
     )

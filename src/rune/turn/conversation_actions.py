@@ -10,6 +10,7 @@ from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.records.events import ConversationHidden, ConversationRenamed, ThinkingSelected
 from rune.records.messages import ConversationRecord
+from rune.records.permissions import PermissionChanged
 from rune.records.times import rfc3339
 from rune.store.conversations import ConversationStateRepository
 from rune.text.storable import storable
@@ -63,10 +64,14 @@ class ConversationActions:
             prefix=parent.prefix,
             created_at=rfc3339(self._clock.now_ms()),
         )
-        thinking = ThinkingSelected(conversation_id=record.id, thinking=stored.thinking, previous="auto")
+        chosen: list[ThinkingSelected | PermissionChanged] = []
+        if stored.thinking != "auto":
+            chosen.append(ThinkingSelected(conversation_id=record.id, thinking=stored.thinking, previous="auto"))
+        if stored.permission != "ask":
+            chosen.append(PermissionChanged(conversation_id=record.id, mode=stored.permission, previous="ask"))
         await self._sessions.take(record.id, new=True)
         try:
-            await uninterrupted(self._conversations.create(record, *[thinking] if stored.thinking != "auto" else ()))
+            await uninterrupted(self._conversations.create(record, *chosen))
         finally:
             # Whoever goes on with it reads what both share first.
             await uninterrupted(self._sessions.release(record.id))

@@ -1,4 +1,4 @@
-"""What a person chooses for a conversation from its next turn on: the model, and how much it thinks."""
+"""What a person chooses for a conversation: its model, how much that thinks, and what asks before it happens."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from rune.models.transport import ModelInfo
 from rune.records.events import ModelSelected, ThinkingSelected
 from rune.records.models import Thinking
+from rune.records.permissions import PermissionChanged, PermissionMode
 from rune.store.conversations import ConversationStateRepository
 from rune.turn.flight import uninterrupted
 from rune.turn.selection import ModelSelection
@@ -62,6 +63,19 @@ class ConversationChoices:
         held = self._sessions.find(conversation_id)
         return held.thinking if held is not None else await self._conversations.thinking(conversation_id)
 
+    async def choose_permission(self, conversation_id: str | None, mode: PermissionMode) -> None:
+        """Have the conversation's tools ask before they act as `mode` says, from the next call on, also of a turn that
+        runs; None: there is nothing to change yet.
+        """
+        if conversation_id is not None:
+            async with self._choosing(conversation_id) as session:
+                await uninterrupted(self._permit(session, mode))
+
+    async def permission(self, conversation_id: str) -> PermissionMode:
+        """Return what the conversation's tools may do without asking."""
+        held = self._sessions.find(conversation_id)
+        return held.permission if held is not None else (await self._conversations.get(conversation_id)).permission
+
     @asynccontextmanager
     async def _choosing(self, conversation_id: str) -> AsyncGenerator[Session]:
         """Hold still what the next turn takes over: one that runs keeps what it has, and so does one that is just
@@ -92,3 +106,9 @@ class ConversationChoices:
             )
             await self._conversations.change(selected, actor_id="owner")
             session.thinking, session.unthinking = thinking, ""
+
+    async def _permit(self, session: Session, mode: PermissionMode) -> None:
+        if session.permission != mode:
+            changed = PermissionChanged(conversation_id=session.conversation_id, mode=mode, previous=session.permission)
+            await self._conversations.change(changed, actor_id="owner")
+            session.permission = mode

@@ -3,14 +3,16 @@
 import msgspec
 
 from rune.records.models import Thinking
-from rune.records.tools import Outcome
+from rune.records.permissions import PermissionMode
+from rune.records.tools import ChecklistState, Outcome
 from rune.records.turns import StopReason
 from rune.records.usage import Usage
 
 
 class TurnOpened(msgspec.Struct, frozen=True, kw_only=True, tag="turn_opened"):
     """The turn and the person's message are durable; nothing was sent to a model yet. `thinking` is how much the
-    model thinks as the person chose (`auto`: it is left to the model).
+    model thinks as the person chose (`auto`: it is left to the model), `permission` what tools may do without asking.
+    `resumes` is the turn that it goes on with, after an approval was answered; `message_id` is then that turn's.
     """
 
     turn_id: str
@@ -21,6 +23,8 @@ class TurnOpened(msgspec.Struct, frozen=True, kw_only=True, tag="turn_opened"):
     provider: str
     remote: bool
     thinking: Thinking = "auto"
+    permission: PermissionMode = "ask"
+    resumes: str | None = None
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
@@ -48,13 +52,26 @@ class ThinkingDelta(msgspec.Struct, frozen=True, kw_only=True, tag="thinking_del
     pieces: int = 1
 
 
+class StepTaken(msgspec.Struct, frozen=True, kw_only=True, tag="step_taken"):
+    """A model call begins: the `used`th of at most `budget` in this turn, those before a pause included. A turn that
+    goes on after a pause begins with how far it had come.
+    """
+
+    turn_id: str
+    used: int
+    budget: int
+
+
 class ToolPrepared(msgspec.Struct, frozen=True, kw_only=True, tag="tool_prepared"):
-    """A call was checked; `effect` is what it would do."""
+    """A call was checked; `effect` is what it would do in one line, `detail` all of it (a diff; a command with its
+    folder), "" where there is no more to say. `call_id` is unique in all of Rune.
+    """
 
     turn_id: str
     call_id: str
     name: str
     effect: str
+    detail: str = ""
 
 
 class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, tag="tool_started"):
@@ -66,7 +83,7 @@ class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, tag="tool_started")
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True, tag="tool_output"):
-    """A piece of its output."""
+    """The last lines of its output as they stand by now: they take the place of those shown before."""
 
     turn_id: str
     call_id: str
@@ -74,21 +91,59 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True, tag="tool_output"):
 
 
 class ToolFinished(msgspec.Struct, frozen=True, kw_only=True, tag="tool_finished"):
-    """It ended."""
+    """It ended. `summary` is one line; `text` is what the model is given of it; `output` is the evidence id of all of
+    it where that is more. `allowed_by` is None for a call that needs no leave, else `owner`, `rule:<id>` or
+    `approval:<id>`. A call of which nothing was prepared (no such tool, arguments that do not fit) ends like this too.
+    """
 
     turn_id: str
     call_id: str
     name: str
     outcome: Outcome
     milliseconds: int | None
+    summary: str = ""
+    text: str = ""
+    output: str | None = None
+    exit_code: int | None = None
+    allowed_by: str | None = None
+
+
+class AskedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One call that waits for the person: what a ToolPrepared says of it, why it asks, and what "always" would allow
+    ("" where that is not offered).
+    """
+
+    call_id: str
+    name: str
+    effect: str
+    detail: str
+    why: str
+    rule: str
 
 
 class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_asked"):
-    """The turn pauses for the person."""
+    """The turn pauses for the person: all of `calls` are answered together. It is stored, and can be answered at any
+    time and from another process; what is allowed is bound to the digests of what is shown.
+    """
 
     turn_id: str
     approval_id: str
     summary: str
+    calls: tuple[AskedCall, ...] = ()
+
+
+class ChecklistItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the model's own checklist."""
+
+    text: str
+    state: ChecklistState
+
+
+class ChecklistChanged(msgspec.Struct, frozen=True, kw_only=True, tag="checklist_changed"):
+    """The model's visible checklist, whole, as it stands now."""
+
+    turn_id: str
+    items: tuple[ChecklistItem, ...]
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, tag="notice"):
@@ -106,7 +161,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, tag="notice"):
 
 class TurnClosed(msgspec.Struct, frozen=True, kw_only=True, tag="turn_closed"):
     """The last event of every turn. `answer` is the whole text, `complete` False when it broke off;
-    `error` and `hint` are empty unless it failed.
+    `error` and `hint` are empty unless it failed. `pending_approval` is the question that it waits for (`paused`).
     """
 
     turn_id: str
@@ -122,6 +177,9 @@ class TurnClosed(msgspec.Struct, frozen=True, kw_only=True, tag="turn_closed"):
     error: str = ""
     error_type: str = ""
     hint: str = ""
+    iterations_used: int = 0
+    iteration_budget: int = 0
+    pending_approval: str | None = None
 
 
 TurnEvent = (
@@ -129,11 +187,13 @@ TurnEvent = (
     | Progress
     | TextDelta
     | ThinkingDelta
+    | StepTaken
     | ToolPrepared
     | ToolStarted
     | ToolOutput
     | ToolFinished
     | ApprovalAsked
+    | ChecklistChanged
     | Notice
     | TurnClosed
 )

@@ -9,13 +9,19 @@ import msgspec
 from rune.config.settings import Settings
 from rune.context.blocks import Capsule, ContextTrace
 from rune.models.transport import ChatTransport, ModelInfo
+from rune.records.approvals import PendingApprovalRecord
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.models import ActionProtocol, Thinking, ThinkLevel
+from rune.records.permissions import PermissionMode
 from rune.records.tasks import TaskStateRecord
+from rune.records.tools import ToolCall
+from rune.records.turns import StopReason
 from rune.records.usage import Usage
 from rune.turn.events import TurnEvent
 from rune.turn.limits import Counters
+from rune.turn.loop_watch import LoopWatch
 from rune.turn.request import TurnRequest
+from rune.turn.resumption import Resumption
 
 T = TypeVar("T")
 
@@ -42,10 +48,22 @@ class CancelToken:
             self._work.cancel()
 
 
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a turn's work ended without an error. `text` says for a person why, where the reason alone does not."""
+
+    reason: StopReason
+    text: str = ""
+    hint: str = ""
+
+
 class Answer(msgspec.Struct, kw_only=True):
-    """One model answer as it comes in. `size` counts its characters, thinking included."""
+    """One model answer as it comes in. `size` counts its characters, thinking included; `calls` are those it asks for,
+    each under an id that no other of this answer has.
+    """
 
     message_id: str
+    calls: list[ToolCall] = msgspec.field(default_factory=list[ToolCall])
+    usage: Usage | None = None
     text: list[str] = msgspec.field(default_factory=list[str])
     thinking: list[str] = msgspec.field(default_factory=list[str])
     complete: bool = False
@@ -89,7 +107,15 @@ class ModelRun(msgspec.Struct, kw_only=True):
 
 
 class Flight(msgspec.Struct, kw_only=True):
-    """A running turn. Facts are written by the recorder only; `emit` shows, it does not store."""
+    """A running turn. Facts are written by the recorder only; `emit` shows, it does not store.
+
+    `capsule` is the prompt that was sent last; `pending` the question for which the turn pauses. `said` counts answers
+    that are stored by now. `acted`: a call was made.
+    `protocol` is how a resumed turn asked for tools before it paused.
+    `secretive` are the ids of those calls of the newest answer that hold a secret, `unusable` those that cannot be
+    used, with the reason. `circling` says that the turn goes in circles, "" while it does not;
+    `put_aside` what waited for the person when they wrote this message instead, "" for nothing.
+    """
 
     request: TurnRequest
     settings: Settings
@@ -103,8 +129,20 @@ class Flight(msgspec.Struct, kw_only=True):
     model: ModelRun | None = None
     masked: bool = False
     thinking: Thinking = "auto"
+    permission: PermissionMode = "ask"
     opened: bool = False
+    resumption: Resumption | None = None
     answer: Answer | None = None
+    said: int = 0
+    acted: bool = False
+    protocol: ActionProtocol | None = None
+    secretive: set[str] = msgspec.field(default_factory=set[str])
+    unusable: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    circling: str = ""
+    put_aside: str = ""
+    watch: LoopWatch = msgspec.field(default_factory=LoopWatch)
+    pending: PendingApprovalRecord | None = None
+    capsule: Capsule | None = None
     traces: list[tuple[Capsule, ContextTrace]] = msgspec.field(default_factory=list[tuple[Capsule, ContextTrace]])
     degraded: list[str] = msgspec.field(default_factory=list[str])
 

@@ -15,6 +15,10 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
         """Return the counters after one more model call."""
         return Counters(iterations_used=self.iterations_used + 1, iteration_budget=self.iteration_budget)
 
+    def resumed(self, used: int, budget: int) -> "Counters":
+        """Return the counters of a turn that goes on with a paused one: what was used there stays used."""
+        return Counters(iterations_used=used, iteration_budget=max(budget, 1))
+
 
 class GoOn(msgspec.Struct, frozen=True):
     """The next model call may be made."""

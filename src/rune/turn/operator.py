@@ -7,36 +7,34 @@ from collections.abc import AsyncGenerator, Callable
 import msgspec
 
 from rune.config.settings import Settings
-from rune.context.blocks import FrozenPrefix
-from rune.errors import CancelledEarlyError, ModelError, RuneError, StorageError, UsageError
+from rune.errors import CancelledEarlyError, StorageError, UsageError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.models.transport import ModelInfo
-from rune.records.messages import Channel, ConversationMessageRecord, ConversationRecord
+from rune.orchestration.approvals import Approvals
+from rune.records.approvals import Decision
+from rune.records.messages import Channel, ConversationRecord
 from rune.records.models import Thinking
+from rune.records.permissions import PermissionMode
 from rune.records.tasks import TaskStateRecord, TaskStatus
 from rune.records.times import rfc3339
-from rune.records.turns import StopReason
 from rune.store.conversations import ConversationStateRepository
 from rune.store.tasks import TaskStateRepository
 from rune.text.storable import storable
-from rune.turn.bounds import closed, opened, unsaved
+from rune.turn.changes import Changes, Undone
 from rune.turn.conversation_actions import ConversationActions
 from rune.turn.conversation_choices import ConversationChoices
 from rune.turn.engine import TurnEngine
-from rune.turn.events import Notice, TurnClosed, TurnEvent
+from rune.turn.events import TurnClosed, TurnEvent
 from rune.turn.failures import TurnFailures
 from rune.turn.flight import CancelToken, Flight, uninterrupted
 from rune.turn.limits import Counters
-from rune.turn.outcome import Outcome, land
+from rune.turn.pilot import EARLY, Pilot
 from rune.turn.recorder import TurnRecorder
 from rune.turn.request import TurnRequest
-from rune.turn.runtime import LocalToolRuntime
+from rune.turn.resumption import Resumption
 from rune.turn.selection import ModelSelection
 from rune.turn.session import Session, Sessions
-from rune.turn.thinking import check_thinking, not_thinking, think_level
-
-_EARLY = "interrupted before the message was stored"
 
 
 class RuneOperator:
@@ -49,10 +47,11 @@ class RuneOperator:
         sessions: Sessions,
         selection: ModelSelection,
         recorder: TurnRecorder,
-        runtime: LocalToolRuntime,
+        pilot: Pilot,
+        approvals: Approvals,
+        changes: Changes,
         conversations: ConversationStateRepository,
         tasks: TaskStateRepository,
-        unread: Callable[[str, bool], str],
         mask: Callable[[str], str],
         clock: Clock,
         ids: IdSource,
@@ -60,12 +59,12 @@ class RuneOperator:
     ) -> None:
         self._settings = settings
         self._sessions = sessions
-        self._selection = selection
         self._recorder = recorder
-        self._runtime = runtime
+        self._pilot = pilot
+        self._approvals = approvals
+        self._changes = changes
         self._conversations = conversations
         self._tasks = tasks
-        self._unread = unread
         self._mask = mask
         self._clock = clock
         self._ids = ids
@@ -93,21 +92,61 @@ class RuneOperator:
         """
         if not request.text.strip():
             raise UsageError("the message is empty", hint="Type what you want to ask.")
+        typed = storable(request.text)
+        text = self._mask(typed)
+        request = msgspec.structs.replace(request, text=text)
+        async with contextlib.aclosing(self._fly(request, token, masked=text != typed)) as events:
+            async for event in events:
+                yield event
+
+    async def answer(
+        self,
+        approval_id: str,
+        decision: Decision,
+        *,
+        reason: str = "",
+        always: bool = False,
+        token: CancelToken | None = None,
+    ) -> AsyncGenerator[TurnEvent, None]:
+        """Answer the question of a paused turn, in this process or after a restart, and yield what the turn shows that
+        goes on with it, as `send_task` does. `reason` is told to the model; `always` makes the rules that the asked
+        calls offer. What is allowed runs only if it still is what was shown.
+
+        Raises before TurnOpened, with nothing decided: NotFoundError, AlreadyDecidedError, UsageError (it has expired,
+        or was asked by a newer version), LeaseHeldError, StorageError, and ModelError while there is no model to go on
+        with.
+        """
+        approval = await self._approvals.open(approval_id)
+        folder = (await self._conversations.get(approval.conversation_id)).record.folder
+        request = TurnRequest(text="", folder=folder, conversation_id=approval.conversation_id)
+        word = self._mask(storable(reason.strip()))
+        resumption = Resumption(approval=approval, decision=decision, reason=word, always=always)
+        async with contextlib.aclosing(self._fly(request, token, resumption=resumption)) as events:
+            async for event in events:
+                yield event
+
+    async def _fly(
+        self,
+        request: TurnRequest,
+        token: CancelToken | None,
+        *,
+        masked: bool = False,
+        resumption: Resumption | None = None,
+    ) -> AsyncGenerator[TurnEvent, None]:
         settings = self._settings()
         turn_id = self._ids.new_id("trn")
         token = token or CancelToken()
 
         async def drive(emit: Callable[[TurnEvent], None]) -> TurnClosed:
-            typed = storable(request.text)
-            text = self._mask(typed)
             flight = Flight(
-                request=msgspec.structs.replace(request, text=text),
-                masked=text != typed,
+                request=request,
+                masked=masked,
                 settings=settings,
                 turn_id=turn_id,
                 emit=emit,
                 cancel=token,
                 counters=Counters(iteration_budget=request.max_steps or settings.turn.iteration_budget),
+                resumption=resumption,
             )
             return await self._drive(flight)
 
@@ -145,6 +184,7 @@ class RuneOperator:
             session = await self._locked(conversation_id)
             try:
                 await uninterrupted(self._recorder.settle(session))
+                await self._pilot.put_aside(session)
                 if session.task is not None:
                     await uninterrupted(self._tasks.transition(session.task.id, TaskStatus.SUPERSEDED))
                     session.task = None
@@ -191,6 +231,9 @@ class RuneOperator:
         try:
             if session.task is None:
                 raise UsageError("there is no open task here", hint="A task begins with your first message.")
+            await self._pilot.put_aside(session)
+            if session.task.status is TaskStatus.AWAITING_APPROVAL:  # its question is answered: it waits no more
+                await uninterrupted(self._tasks.transition(session.task.id, TaskStatus.OPEN))
             task = await uninterrupted(self._tasks.transition(session.task.id, TaskStatus.COMPLETED))
             session.task = None
             return task
@@ -257,6 +300,30 @@ class RuneOperator:
         """Return how much the conversation's models are to think. Raises NotFoundError, StorageError."""
         return await self._choices.thinking(conversation_id)
 
+    async def choose_permission(self, conversation_id: str | None, mode: PermissionMode) -> None:
+        """Have tools ask from the next call on as `mode` says. None: nothing to keep it in; a surface passes it on with
+        the first message. Raises LeaseHeldError, NotFoundError, StorageError.
+        """
+        await self._choices.choose_permission(conversation_id, mode)
+
+    async def permission(self, conversation_id: str) -> PermissionMode:
+        """Return the permission mode of a conversation. Raises NotFoundError, StorageError."""
+        return await self._choices.permission(conversation_id)
+
+    async def undo(self, conversation_id: str) -> Undone:
+        """Take back what the last turn's tools changed in files, where they still hold what the tool left.
+
+        Raises UsageError while a turn runs and where there is nothing to take back, LeaseHeldError, NotFoundError,
+        StorageError.
+        """
+        session = await self._locked(conversation_id)
+        try:
+            if session.conversation is None:
+                raise UsageError("nothing was done in this conversation yet")
+            return await uninterrupted(self._changes.undo(conversation_id, session.conversation.folder))
+        finally:
+            await self._let_go(session)
+
     async def close(self) -> bool:
         """Stop every turn, wait for its closing writes (at most 2 s), give the conversations back."""
         in_time = await self._engine.close()
@@ -273,15 +340,11 @@ class RuneOperator:
         new = flight.request.conversation_id is None
         session = await self._admit(flight)
         try:
-            work = asyncio.create_task(self._fly(flight, session), name=f"work {flight.turn_id}")
-            flight.cancel.bind(work)
-            outcome = await land(work, flight)
-            self._selection.landed(flight, outcome)
-            if not flight.opened:
-                if new:
-                    await uninterrupted(self._sessions.release(session.conversation_id))
-                raise outcome.exception or CancelledEarlyError(_EARLY)
-            return await uninterrupted(self._close(flight, session, outcome))
+            return await self._pilot.fly(flight, session)
+        except BaseException:
+            if new and not flight.opened:
+                await uninterrupted(self._sessions.release(session.conversation_id))
+            raise
         finally:
             await self._let_go(session, turn=True)
 
@@ -296,7 +359,7 @@ class RuneOperator:
             except asyncio.CancelledError:
                 flight.cancel.cancel()
         if admission.cancelled():
-            raise CancelledEarlyError(_EARLY)
+            raise CancelledEarlyError(EARLY)
         return admission.result()
 
     async def _locked(self, conversation_id: str | None, *, turn: bool = False) -> Session:
@@ -318,82 +381,3 @@ class RuneOperator:
         if self._sessions.holds(session):
             await self._recorder.settle(session)
             await self._sessions.release(session.conversation_id, if_left=True)
-
-    async def _fly(self, flight: Flight, session: Session) -> StopReason:
-        first = session.conversation is None
-        async with session.choosing:
-            problem = await self._open(flight, session)
-        flight.emit(opened(flight))
-        if unread := self._unread(flight.request.folder, first):
-            flight.emit(Notice(turn_id=flight.turn_id, text=unread, about="trust"))
-        for text in self._worth_knowing(flight, session):
-            stand_in = flight.model is not None and flight.model.stand_in and text == flight.model.notice
-            flight.emit(Notice(turn_id=flight.turn_id, text=text, about="stand_in" if stand_in else ""))
-        if problem is not None or flight.model is None:
-            raise problem or RuntimeError("no model was chosen, for no reason")
-        return await self._runtime.run(flight, session, flight.model)
-
-    async def _open(self, flight: Flight, session: Session) -> RuneError | None:
-        """Choose the model and make the turn durable; returns what stands in the way of an answer."""
-        problem = await self._choose(flight, session)
-        if problem is not None and flight.request.model is not None:
-            raise problem  # a name that was mistyped is no message yet
-
-        def first_prefix(message: ConversationMessageRecord) -> FrozenPrefix | None:
-            nonlocal problem
-            if flight.model is None:
-                return None
-            try:
-                return self._runtime.first_prefix(flight, session, message)
-            except RuneError as error:
-                problem = problem or error
-                return None
-
-        await uninterrupted(self._recorder.open(flight, session, first_prefix))
-        return problem
-
-    def _worth_knowing(self, flight: Flight, session: Session) -> list[str]:
-        """Return what the person could not know and the answer will not say, a sentence each."""
-        told = [flight.model.notice if flight.model else ""]
-        if flight.masked:
-            told.append("what looks like a secret in this message was masked before it was stored or sent")
-        if session.interrupted:
-            session.interrupted = False
-            told.append("the answer before this one was lost when its process was ended; the message to it is kept")
-        if flight.model and (unable := not_thinking(flight.thinking, flight.model)) and session.unthinking != unable:
-            session.unthinking = unable
-            told.append(f"{unable} cannot think: `/thinking {flight.thinking}` waits for a model that can")
-        return [text for text in told if text]
-
-    async def _choose(self, flight: Flight, session: Session) -> RuneError | None:
-        """Choose the model before the turn is stored, so that its facts name it; what stands in the way is
-        raised once the person's message is safe. Raises CapabilityMissingError for thinking that this very request
-        asks for.
-        """
-        flight.thinking = flight.request.thinking or session.thinking
-        try:
-            model = await self._selection.choose(
-                requested=flight.request.model, conversation_model=session.model, settings=flight.settings
-            )
-        except ModelError as error:
-            return error
-        if flight.request.thinking is not None:
-            check_thinking(flight.request.thinking, model.info)
-        model.think = think_level(flight.thinking, model.info)
-        flight.model = model
-        return None
-
-    async def _close(self, flight: Flight, session: Session, outcome: Outcome) -> TurnClosed:
-        if outcome.exception is not None and outcome.reason is StopReason.BUG:
-            self._failures.answer("turn", outcome.exception, flight.turn_id)
-        try:
-            trace_id = await self._recorder.close(flight, session, outcome)
-        except StorageError as error:
-            # The person must know that what they read is not kept; recovery ends the turn at the next start.
-            self._failures.answer("journal", error, flight.turn_id)
-            outcome, trace_id = unsaved(error), None
-        # Only now, when the answer is safe: a server that is slow to tell must not cost it.
-        lowered = await self._selection.afterwards(flight)
-        for text in filter(None, [*self._failures.untold(), lowered]):
-            flight.emit(Notice(turn_id=flight.turn_id, text=text, tier=1))
-        return closed(flight, outcome, conversation_id=session.conversation_id, trace_id=trace_id)

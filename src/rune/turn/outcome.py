@@ -18,7 +18,7 @@ from rune.errors import (
 )
 from rune.records.turns import StopReason
 from rune.text.storable import storable
-from rune.turn.flight import Flight
+from rune.turn.flight import Ended, Flight
 
 _ADVICE: Final[dict[type[RuneError], str]] = {
     BusyError: "It was asked three times. Wait a moment, then send it again.",
@@ -39,7 +39,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     exception: BaseException | None = None
 
 
-async def land(work: asyncio.Task[StopReason], flight: Flight) -> Outcome:
+async def land(work: asyncio.Task[Ended], flight: Flight) -> Outcome:
     """Wait for the turn's work, however it ends. Being cancelled from outside cancels the turn, and the
     wait goes on until the work has let go.
     """
@@ -50,11 +50,12 @@ async def land(work: asyncio.Task[StopReason], flight: Flight) -> Outcome:
             flight.cancel.cancel()
     if work.cancelled():
         # What the model had finished is an answer, though the cancel came before the turn could say so.
-        whole = flight.answer is not None and flight.answer.complete
+        whole = flight.answer is not None and flight.answer.complete and not flight.answer.calls
         return Outcome(reason=StopReason.ANSWERED if whole else StopReason.CANCELLED)
     failure = work.exception()
     if failure is None:
-        return Outcome(reason=work.result())
+        ended = work.result()
+        return Outcome(reason=ended.reason, error=ended.text, hint=ended.hint)
     return failed(failure, partial=flight.answer is not None and bool(flight.answer.text))
 
 

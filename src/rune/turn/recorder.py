@@ -1,13 +1,13 @@
 """The only writer of a turn's facts and of its trace. Each fact is written once."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from rune.context.blocks import Capsule, ContextTrace, FrozenPrefix
 from rune.context.prefix import encode_prefix
-from rune.errors import RuneError
+from rune.errors import NotFoundError, RuneError
 from rune.host.clock import Clock
 from rune.host.ids import IdSource
 from rune.records.events import (
@@ -19,6 +19,7 @@ from rune.records.events import (
     TurnFailed,
 )
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
+from rune.records.permissions import PermissionChanged
 from rune.records.record import Record
 from rune.records.tasks import TaskStateRecord, TaskStatus
 from rune.records.times import rfc3339
@@ -82,16 +83,10 @@ class TurnRecorder:
         message = self._message(flight, session, task, now)
         prefix = collect(message) if session.conversation is None else None
         conversation, drafts = await self._conversation(flight, session, prefix, now)
-        turn = TurnRecord(
-            id=flight.turn_id,
-            conversation_id=conversation.id,
-            task_id=task.id,
-            message_id=message.id,
-            model=flight.model_name,
-        )
         drafts += [
+            *self._permission(flight, session),
             *task_drafts,
-            self._draft(session, "turn.started", turn),
+            self._draft(session, "turn.started", _begun(flight, conversation.id, task.id, message.id)),
             self._conversations.draft_append(message),
         ]
         await self.settle(session)
@@ -101,7 +96,24 @@ class TurnRecorder:
         session.conversation, session.task = conversation, task
         session.frozen = session.frozen or prefix
         session.model = flight.model_name or session.model
-        session.thinking = flight.thinking
+        session.thinking, session.permission = flight.thinking, flight.permission
+
+    async def reopen(self, flight: Flight, session: Session, drafts: Sequence[Draft], message_id: str) -> None:
+        """Make durable that a paused turn goes on, together with what was decided about it (`drafts`).
+
+        Raises NotFoundError when its task or message is not there any more.
+        """
+        task = session.task
+        message = next((each for each in session.history if each.id == message_id), None)
+        if task is None or message is None or session.conversation is None:
+            raise NotFoundError("the task of this question has ended", hint="Say what you want in a new message.")
+        running = self._tasks.draft_transition(task, TaskStatus.RUNNING)
+        begun = self._draft(session, "turn.started", _begun(flight, session.conversation_id, task.id, message.id))
+        await self.settle(session)
+        await self._ledger.emit_many([*drafts, running, begun])
+        flight.conversation, flight.task, flight.message = session.conversation, _task_of(running), message
+        flight.opened = True
+        session.task, session.pending = flight.task, None
 
     async def before_call(self, flight: Flight, session: Session, capsule: Capsule, trace: ContextTrace) -> None:
         """Make durable what the coming prompt changes: messages that leave it, a new frozen prefix."""
@@ -135,7 +147,7 @@ class TurnRecorder:
         if flight.task is None or flight.message is None:
             raise RuntimeError("a turn that was not opened cannot be closed")
         drafts: list[Draft] = []
-        answer = self._answer(flight, session, flight.task)
+        answer = self.answer(flight, session)
         if answer is not None:
             drafts.append(self._conversations.draft_append(answer))
         if outcome.error:
@@ -145,12 +157,8 @@ class TurnRecorder:
         trace = await self._trace(flight, outcome)
         if trace is not None:
             drafts.append(self._draft(session, "inference.traced", trace))
-        finished = TurnRecord(
-            id=flight.turn_id,
-            conversation_id=session.conversation_id,
-            task_id=flight.task.id,
-            message_id=flight.message.id,
-            model=flight.model_name,
+        finished = msgspec.structs.replace(
+            _begun(flight, session.conversation_id, flight.task.id, flight.message.id),
             stop_reason=outcome.reason,
             usage=flight.model.usage if flight.model else None,
             degraded=tuple(flight.degraded),
@@ -161,9 +169,10 @@ class TurnRecorder:
         # and what could not be written is owed.
         session.task = task if task.status is not TaskStatus.FAILED else None
         if not unanswerable(finished) or answer is not None:
-            session.history.append(flight.message)
+            said(flight, session)
         if answer is not None:
             session.history.append(answer)
+        session.pending = flight.pending
         session.owed += drafts
         await self.settle(session)
         if trace is not None:
@@ -224,6 +233,15 @@ class TurnRecorder:
         )
         return [self._conversations.draft_change(chosen, actor_id="owner")]
 
+    def _permission(self, flight: Flight, session: Session) -> list[Draft]:
+        """Return that the person chose with this message what asks; nothing where it stays."""
+        if flight.permission == session.permission:
+            return []
+        changed = PermissionChanged(
+            conversation_id=session.conversation_id, mode=flight.permission, previous=session.permission
+        )
+        return [self._conversations.draft_change(changed, actor_id="owner")]
+
     def _task(self, session: Session, title: str, model: str) -> tuple[TaskStateRecord, list[Draft]]:
         if session.task is None:
             created = self._tasks.draft_create(title, session.conversation_id, model=model, parent_task_id=None)
@@ -254,9 +272,12 @@ class TurnRecorder:
             provenance=flight.request.provenance,
         )
 
-    def _answer(self, flight: Flight, session: Session, task: TaskStateRecord) -> ConversationMessageRecord | None:
-        answer = flight.answer
-        if answer is None or not (answer.text or answer.thinking or answer.complete):
+    def answer(self, flight: Flight, session: Session) -> ConversationMessageRecord | None:
+        """Return what the model has said and is not stored yet, None when that is nothing. Calls come with it only
+        when it is whole: one that broke off asks for nothing.
+        """
+        answer, task = flight.answer, flight.task
+        if answer is None or task is None or not (answer.text or answer.thinking or answer.complete):
             return None
         return ConversationMessageRecord(
             id=answer.message_id,
@@ -267,11 +288,12 @@ class TurnRecorder:
             task_id=task.id,
             turn_id=flight.turn_id,
             token_estimate=self._estimate(answer.content),
+            tool_calls=tuple(answer.calls) if answer.complete else (),
             thinking="".join(answer.thinking),
             provenance="model",
             complete=answer.complete,
             model=flight.model_name,
-            usage=flight.model.usage if flight.model else None,
+            usage=answer.usage,
         )
 
     def _failure(self, flight: Flight, session: Session, outcome: Outcome) -> TurnFailed:
@@ -305,6 +327,23 @@ class TurnRecorder:
 
     def _draft(self, session: Session, event_type: str, body: Record) -> Draft:
         return Draft(event_type=event_type, body=body, partition=session.conversation_id)
+
+
+def said(flight: Flight, session: Session) -> None:
+    """Note that the turn's message stands in the history from now on; once."""
+    if flight.message is not None and not any(each.id == flight.message.id for each in reversed(session.history)):
+        session.history.append(flight.message)
+
+
+def _begun(flight: Flight, conversation_id: str, task_id: str, message_id: str) -> TurnRecord:
+    return TurnRecord(
+        id=flight.turn_id,
+        conversation_id=conversation_id,
+        task_id=task_id,
+        message_id=message_id,
+        resumes=flight.resumption.approval.turn_id if flight.resumption else None,
+        model=flight.model_name,
+    )
 
 
 def finish(turn: TurnRecord) -> Draft:

@@ -4,6 +4,7 @@ import msgspec
 
 from rune.records.messages import Channel, Provenance
 from rune.records.models import Thinking
+from rune.records.permissions import PermissionMode
 
 
 class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -11,7 +12,7 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `conversation_id` None starts a conversation. `folder` is where the person is: the storable text of its
     real path (`host.paths.storable_path`). `model` None leaves the choice to conversation, config and
-    router, `thinking` None leaves it as the conversation has it. `max_steps` None: as configured.
+    router, `thinking` and `permission` None leave it as the conversation has it. `max_steps` None: as configured.
     `provenance` is `piped` when any of the text came from a pipe.
     """
 
@@ -23,3 +24,4 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     thinking: Thinking | None = None
     provenance: Provenance = "owner"
     max_steps: int | None = None
+    permission: PermissionMode | None = None

@@ -1,98 +1,143 @@
-"""The loop of a turn: ask the broker, ask the model, act, record; readable on one screen."""
+"""The loop of a turn: ask the broker, ask the model, act, record; readable on one screen (tools.md, The loop)."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
+from typing import Final
 
-from rune.context.blocks import AssemblyRequest, Capsule, FrozenPrefix, ProjectFile
-from rune.context.broker import ContextBroker
-from rune.context.budget import MIN_TOOL_WINDOW
-from rune.errors import ContextTruncatedError, EmptyOutputError, ModelError, ProtocolError
-from rune.host.clock import Clock
-from rune.host.ids import IdSource
-from rune.models.text_tools.acting import acting
-from rune.models.text_tools.constrained import constrained_request, think_before
-from rune.models.text_tools.second_try import deserves_second_try, is_lost_call
-from rune.models.transport import (
-    ChatChunk,
-    ChatRequest,
-    Completed,
-    CompletionReason,
-    LoadOptions,
-    Progress,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallReady,
-)
+from rune.context.blocks import Capsule, FrozenPrefix
+from rune.errors import ModelError, UnusableCallError
+from rune.models.text_tools.second_try import deserves_second_try
+from rune.models.transport import CompletionReason
 from rune.records.messages import ConversationMessageRecord
-from rune.records.models import ActionProtocol
-from rune.records.tools import ToolSchema
 from rune.records.turns import StopReason
-from rune.records.usage import Usage
-from rune.text.storable import storable
 from rune.turn import events as shown
-from rune.turn.flight import Answer, Flight, ModelRun, uninterrupted
+from rune.turn.asking import Asking, Offer
+from rune.turn.excerpts import room_for
+from rune.turn.flight import Answer, Ended, Flight, ModelRun, uninterrupted
 from rune.turn.limits import Stop, decide
-from rune.turn.recorder import TurnRecorder, new_answer
+from rune.turn.moves import MoveBook
+from rune.turn.prompting import Prompts
+from rune.turn.questions import Questions
+from rune.turn.rounds import RoundRecorder
 from rune.turn.session import Session
-from rune.turn.tracing import as_asked
+from rune.turn.tool_round import Answered, ToolRound
+from rune.turn.workplaces import Workplaces
 
-# The longest answer, in characters: all that the window could hold, and never less than a long text.
-CHARACTERS_A_TOKEN = 8
-LEAST_LIMIT = 1_000_000
-
-BREATH_SECONDS = 0.004
+_GO_ON: Final = "Say what it should do differently, or send the message again."
+_ESSAY: Final = "the model described what to do and did nothing; it was asked once more, to act"
 
 
 class LocalToolRuntime:
-    """Runs a turn's model calls within its limits. `tools` are on offer to every model whose window has room for
-    them; none is run yet, and a call for one fails.
-    """
+    """Runs a turn's model calls and tools within its limits."""
 
     def __init__(
         self,
         *,
-        broker: ContextBroker,
-        recorder: TurnRecorder,
-        clock: Clock,
-        ids: IdSource,
-        project: Callable[[str], tuple[ProjectFile, ...]],
-        tools: Sequence[ToolSchema] = (),
+        prompts: Prompts,
+        asking: Asking,
+        moves: MoveBook,
+        tool_round: ToolRound,
+        rounds: RoundRecorder,
+        questions: Questions,
+        workplaces: Workplaces,
     ) -> None:
-        self._broker = broker
-        self._recorder = recorder
-        self._clock = clock
-        self._ids = ids
-        self._project = project
-        self._tools = tuple(tools)
+        self._prompts = prompts
+        self._asking = asking
+        self._moves = moves
+        self._round = tool_round
+        self._rounds = rounds
+        self._questions = questions
+        self._workplaces = workplaces
 
-    async def run(self, flight: Flight, session: Session, run: ModelRun) -> StopReason:
-        """Run a turn to its end; returns why it ended, raises what made it fail."""
+    def first_prefix(self, flight: Flight, session: Session, message: ConversationMessageRecord) -> FrozenPrefix:
+        """Return the prefix with which a conversation starts. Raises as the broker does."""
+        return self._prompts.first_prefix(flight, session, message)
+
+    async def run(self, flight: Flight, session: Session, run: ModelRun) -> Ended:
+        """Run a turn to its end; returns how it ended, raises what made it fail."""
         if isinstance(stop := decide(flight.counters), Stop):
-            return stop.reason
-        capsule = await self._assemble(flight, session, run)
-        try:
-            reason = await self._ask(flight, session, run, capsule)
-        except ModelError as error:
-            if not self._deserves_second_try(flight, run, error):
-                raise
-            run.protocol = "constrained"
-            capsule = await self._assemble(flight, session, run)
-            reason = await self._ask(flight, session, run, capsule)
-        return StopReason.LENGTH if reason == "length" else StopReason.ANSWERED
+            return Ended(reason=stop.reason)
+        return await self._loop(flight, session, run, await self._prompts.assembled(flight, session, run))
 
-    async def _assemble(self, flight: Flight, session: Session, run: ModelRun) -> Capsule:
-        """Build the turn's prompt, and make durable what it changes."""
-        if flight.message is None or flight.conversation is None:
-            raise RuntimeError("a turn must be opened before its prompt is assembled")
-        request = self._request(flight.conversation.folder, flight.message, session, run)
-        capsule, trace = self._broker.assemble(request)
-        flight.degraded += [name for name in trace.degraded if name not in flight.degraded]
-        await uninterrupted(self._recorder.before_call(flight, session, capsule, trace))
-        if left := len(trace.archived_now):
-            text = f"{left} earlier messages do not fit any more and are no longer sent to the model; they are kept"
-            flight.emit(shown.Notice(turn_id=flight.turn_id, text=text))
-        return capsule
+    async def resume(self, flight: Flight, session: Session, run: ModelRun) -> Ended:
+        """Go on with a paused turn whose question is answered: first what was decided, then the loop."""
+        if flight.protocol == "constrained":
+            run.protocol = "constrained"  # what the turn fell back to holds on; else each model asks in its own way
+        message, answered = self._questions.answered(flight, session)
+        used, budget = flight.counters.iterations_used, flight.counters.iteration_budget
+        flight.emit(shown.StepTaken(turn_id=flight.turn_id, used=used, budget=budget))
+        capsule = flight.capsule
+        ended = await self._played(flight, session, run, message, answered)
+        if ended is not None:
+            return ended
+        if isinstance(stop := decide(flight.counters), Stop):
+            return Ended(reason=stop.reason)
+        if capsule is None or capsule.trace.recipe.dialect != self._prompts.dialect(run) or self._moved(capsule, run):
+            return await self._loop(flight, session, run, await self._prompts.assembled(flight, session, run))
+        round_ = [message, *self._results(session, message)]
+        return await self._loop(flight, session, run, await self._prompts.extended(flight, session, capsule, round_))
+
+    async def _loop(self, flight: Flight, session: Session, run: ModelRun, capsule: Capsule) -> Ended:
+        while True:
+            reason = await self._answer(flight, session, run, capsule)
+            capsule = flight.capsule or capsule  # a second try builds its own
+            answer = flight.answer
+            if answer is None or not answer.calls or not answer.complete:
+                if answer is not None and self._moves.is_essay(flight, run, answer, self._prompts.offered(run)):
+                    capsule = await self._again(flight, session, run)
+                    continue
+                return Ended(reason=StopReason.LENGTH if reason == "length" else StopReason.ANSWERED)
+            if (said := self._moves.gives_up(answer)) is not None:
+                return self._gave_up(flight, answer, said)
+            message = await self._rounds.answered(flight, session)
+            if (ended := await self._played(flight, session, run, message)) is not None:
+                return ended
+            if isinstance(stop := decide(flight.counters), Stop):
+                return Ended(reason=stop.reason)
+            round_ = [message, *self._results(session, message)]
+            capsule = await self._prompts.extended(flight, session, capsule, round_)
+
+    async def _played(
+        self,
+        flight: Flight,
+        session: Session,
+        run: ModelRun,
+        message: ConversationMessageRecord,
+        answered: Answered | None = None,
+    ) -> Ended | None:
+        """Play a round; returns how the turn ends with it, None where it goes on."""
+        place = await self._workplaces.of(session)
+        played = await self._round.play(flight, session, message, place, room=room_for(run.num_ctx), answered=answered)
+        if played.asks:
+            await self._questions.ask(flight, session, message, played.asks, self._prompts.protocol(run))
+            return Ended(reason=StopReason.PAUSED)
+        return Ended(reason=StopReason.LOOP, text=flight.circling, hint=_GO_ON) if flight.circling else None
+
+    def _results(self, session: Session, message: ConversationMessageRecord) -> Sequence[ConversationMessageRecord]:
+        at = next(index for index in range(len(session.history) - 1, -1, -1) if session.history[index].id == message.id)
+        return session.history[at + 1 :]
+
+    async def _answer(self, flight: Flight, session: Session, run: ModelRun, capsule: Capsule) -> CompletionReason:
+        """Have one answer; a call that was lost on the way is asked for once more, constrained, once a turn. One that
+        cannot be used then is told the model as a result.
+        """
+        try:
+            return await self._asking.ask(flight, session, run, capsule, await self._offer(flight, session, run))
+        except ModelError as error:
+            if self._deserves_second_try(flight, run, error):
+                run.protocol = "constrained"
+                capsule = await self._prompts.assembled(flight, session, run)
+                return await self._asking.ask(flight, session, run, capsule, await self._offer(flight, session, run))
+            if isinstance(error, UnusableCallError) and error.tool and flight.answer is not None:
+                self._asking.unusable(flight, flight.answer, error)
+                return "tool_calls"
+            raise
+
+    async def _offer(self, flight: Flight, session: Session, run: ModelRun) -> Offer:
+        offered, protocol = self._prompts.offered(run), self._prompts.protocol(run)
+        if protocol != "constrained":
+            return Offer(tools=offered, protocol=protocol)
+        moves = await self._moves.legal(flight, session, offered, await self._workplaces.of(session))
+        return Offer(tools=moves.schemas, protocol=protocol, answer=moves.answer, temperature=moves.temperature or None)
 
     def _deserves_second_try(self, flight: Flight, run: ModelRun, error: ModelError) -> bool:
         """Say whether to ask once more, constrained; that is the turn's protocol then, so it happens once."""
@@ -100,144 +145,27 @@ class LocalToolRuntime:
             return False
         return deserves_second_try(
             error,
-            protocol=self._protocol(run),
-            tools_offered=bool(self._offered(run)),
+            protocol=self._prompts.protocol(run),
+            tools_offered=bool(self._prompts.offered(run)),
             shown=flight.answer is not None and bool(flight.answer.text),
             tried=False,
         )
 
-    def _offered(self, run: ModelRun) -> Sequence[ToolSchema]:
-        return self._tools if run.num_ctx >= MIN_TOOL_WINDOW else ()
+    async def _again(self, flight: Flight, session: Session, run: ModelRun) -> Capsule:
+        """Ask once more after an essay: it stays in the journal and in what a person sees, and is not sent again."""
+        message = await self._rounds.answered(flight, session)
+        await uninterrupted(self._rounds.leave_out(flight, session, message, "described instead of acting"))
+        flight.emit(shown.Notice(turn_id=flight.turn_id, text=_ESSAY))
+        run.protocol = "constrained"
+        return await self._prompts.assembled(flight, session, run)
 
-    def _protocol(self, run: ModelRun) -> ActionProtocol:
-        return run.protocol if self._offered(run) else "native"
+    def _gave_up(self, flight: Flight, answer: Answer, said: str) -> Ended:
+        """End a turn in which the model says in a field of its own that it does nothing more: shown as that."""
+        answer.calls.clear()
+        answer.text.append(said)
+        flight.emit(shown.TextDelta(turn_id=flight.turn_id, text=said))
+        return Ended(reason=StopReason.ANSWERED)
 
-    def first_prefix(self, flight: Flight, session: Session, message: ConversationMessageRecord) -> FrozenPrefix:
-        """Return the prefix with which a conversation starts. Raises as the broker does."""
-        if flight.model is None:
-            raise RuntimeError("a prefix needs a model")
-        return self._broker.collect_prefix(self._request(flight.request.folder, message, session, flight.model))
-
-    def _request(
-        self, folder: str, message: ConversationMessageRecord, session: Session, run: ModelRun
-    ) -> AssemblyRequest:
-        return AssemblyRequest(
-            conversation_id=session.conversation_id,
-            message=message,
-            history=session.history,
-            archived=session.archived,
-            frozen=session.frozen,
-            last_messages=session.last_messages,
-            tools=self._offered(run),
-            model=run.info.name,
-            dialect="constrained" if self._protocol(run) == "constrained" else run.transport.dialect,
-            window=run.num_ctx,
-            project=self._project(folder),
-        )
-
-    async def _ask(self, flight: Flight, session: Session, run: ModelRun, capsule: Capsule) -> CompletionReason:
-        """Stream one answer into the flight; returns why the model stopped."""
-        flight.counters = flight.counters.after_call()
-        answer = flight.answer = new_answer(self._ids)
-        request = self._chat_request(run, capsule)
-        decided = flight.traces[-1][1]
-        flight.traces[-1] = (capsule, as_asked(decided, request))
-        served = _ends_noted(run.transport.chat(request), session, run, request)
-        started, spent = self._clock.monotonic(), run.usage
-        try:
-            return await self._stream(flight, run, answer, served)
-        except ModelError as error:
-            if run.usage is spent and (cost := _cost(error)) is not None:
-                run.usage = spent.plus(cost)
-                run.estimated, run.read = request.estimated, cost.prompt_tokens
-            if self._offered(run) and is_lost_call(error, protocol=self._protocol(run)):
-                run.calls.failed += 1
-            raise
-        finally:
-            run.latency_ms = (run.latency_ms or 0) + self._since(started)
-
-    def _chat_request(self, run: ModelRun, capsule: Capsule) -> ChatRequest:
-        request = ChatRequest(
-            model=run.info.name,
-            messages=capsule.messages,
-            tools=capsule.tools,
-            options=LoadOptions(num_ctx=run.num_ctx),
-            estimated=capsule.estimated,
-            think=run.think,
-        )
-        if self._protocol(run) == "constrained":
-            think = think_before(run.info, run.think)
-            request = constrained_request(request, self._offered(run), think=think)
-        return request
-
-    async def _stream(
-        self, flight: Flight, run: ModelRun, answer: Answer, served: AsyncGenerator[ChatChunk, None]
-    ) -> CompletionReason:
-        started = breath = self._clock.monotonic()
-        async with aclosing(acting(served, tools=self._offered(run), protocol=self._protocol(run))) as chunks:
-            async for chunk in chunks:
-                if run.first_token_ms is None and isinstance(chunk, TextDelta | ThinkingDelta):
-                    run.first_token_ms = self._since(started)
-                if (done := self._take(flight, run, answer, chunk)) is not None:
-                    return done
-                if self._clock.monotonic() - breath > BREATH_SECONDS:
-                    # A burst of tokens comes without a pause; keys, signals and painting must get their turn.
-                    await asyncio.sleep(0)
-                    breath = self._clock.monotonic()
-        raise ProtocolError(f"{run.info.provider} ended its stream without an end or an error")
-
-    def _take(self, flight: Flight, run: ModelRun, answer: Answer, chunk: ChatChunk) -> CompletionReason | None:
-        match chunk:
-            case TextDelta(text=given):
-                text = storable(given)
-                answer.text.append(text)
-                answer.size += len(text)
-                flight.emit(shown.TextDelta(turn_id=flight.turn_id, text=text))
-            case ThinkingDelta(text=given):
-                text = storable(given)
-                answer.thinking.append(text)
-                answer.size += len(text)
-                flight.emit(shown.ThinkingDelta(turn_id=flight.turn_id, text=text))
-            case Progress(phase=phase, done=done, total=total):
-                flight.emit(shown.Progress(turn_id=flight.turn_id, phase=phase, done=done, total=total))
-            case ToolCallReady(call=call):
-                if self._offered(run):
-                    run.calls.repaired += call.source == "repaired"
-                    run.calls.valid += call.source != "repaired"
-                raise ProtocolError(f"the model asked for the tool {call.name!r}, and none was offered")
-            case Completed(reason=reason):
-                answer.complete = True
-                return reason
-        # A server that never ends must not fill the memory; what came is kept, and marked as cut off.
-        return "length" if answer.size > max(LEAST_LIMIT, CHARACTERS_A_TOKEN * run.num_ctx) else None
-
-    def _since(self, started: float) -> int:
-        return round((self._clock.monotonic() - started) * 1000)
-
-
-async def _ends_noted(
-    served: AsyncGenerator[ChatChunk, None], session: Session, run: ModelRun, request: ChatRequest
-) -> AsyncGenerator[ChatChunk, None]:
-    """Pass a transport's own stream on, and take from its end what the call cost before anybody makes another end of
-    it. Raises ContextTruncatedError instead of the end of an answer whose prompt was cut.
-    """
-    async with aclosing(served):
-        async for chunk in served:
-            if isinstance(chunk, Completed):
-                run.usage = run.usage.plus(chunk.usage)
-                run.estimated, run.read = request.estimated, chunk.usage.prompt_tokens
-                if (cut := session.watch(run).look(request, chunk.usage)) is not None:
-                    raise cut
-            yield chunk
-
-
-def _cost(error: ModelError) -> Usage | None:
-    """Return what is known of the cost of a call that had no end; None where the error does not say."""
-    match error:
-        case ContextTruncatedError(served=int(served), window=int(window)) if served <= window:
-            # A count over the window is of a prompt that was refused: nothing was read.
-            return Usage(calls=1, prompt_tokens=served)
-        case EmptyOutputError(generated=int(generated)):
-            return Usage(calls=1, output_tokens=generated)
-        case _:
-            return None
+    def _moved(self, capsule: Capsule, run: ModelRun) -> bool:
+        """Say whether another window holds by now: what was decided for the old one does not."""
+        return capsule.trace.window != run.num_ctx

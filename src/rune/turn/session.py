@@ -7,10 +7,14 @@ from rune.context.prefix import decode_prefix
 from rune.context.reconstruct import rebuild_messages
 from rune.errors import EvidenceTamperedError, InvalidRecordError, NotFoundError, RuneError, UsageError
 from rune.models.truncation import TruncationWatch
+from rune.records.approvals import PendingApprovalRecord
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.models import Thinking
+from rune.records.permissions import PermissionMode
 from rune.records.tasks import TaskStateRecord
+from rune.records.tools import ToolCall, ToolResult
 from rune.records.turns import StopReason, TurnRecord
+from rune.store.approvals import ApprovalRepository
 from rune.store.conversations import ConversationStateRepository
 from rune.store.evidence_store import Evidence
 from rune.store.leases import ConversationLease, LeaseBook
@@ -18,6 +22,7 @@ from rune.store.ledger import Draft, Ledger
 from rune.store.tasks import TaskStateRepository
 from rune.store.traces import TraceRepository
 from rune.store.turns import TurnRepository
+from rune.tools.workplace import Workplace
 from rune.turn.failures import TurnFailures
 from rune.turn.flight import ModelRun, uninterrupted
 
@@ -27,6 +32,8 @@ class Session:
     which holds `lock`; a second turn of the same conversation waits for it. `owed` are facts of an ended
     turn that could not be written yet; `interrupted` says that the last turn was killed in mid-answer.
 
+    `permission` may change at any time, and holds from the next call on. `pending` is the question of its paused turn;
+    `place` is where its tools work, once they did; `made` are its calls and what they came to, oldest first.
     `model` and `thinking` are changed only under `choosing`: by a turn until it is opened, or by the person at any
     time. `unthinking` is the model of which the person was told that it cannot think.
     `wanted` counts who holds `lock` or waits for it, `turns` the turns among them; with `leaving` the last of
@@ -49,6 +56,10 @@ class Session:
         self.last_messages = b""
         self.model = ""
         self.thinking: Thinking = "auto"
+        self.permission: PermissionMode = "ask"
+        self.pending: PendingApprovalRecord | None = None
+        self.place: Workplace | None = None
+        self.made: list[tuple[ToolCall, ToolResult]] = []
         self.unthinking = ""
         self.owed: list[Draft] = []
         self.interrupted = False
@@ -101,9 +112,11 @@ class Sessions:
         tasks: TaskStateRepository,
         turns: TurnRepository,
         traces: TraceRepository,
+        approvals: ApprovalRepository,
         evidence: Evidence,
         failures: TurnFailures,
     ) -> None:
+        self._approvals = approvals
         self._leases = leases
         self._ledger = ledger
         self._conversations = conversations
@@ -170,6 +183,8 @@ class Sessions:
         identity = session.conversation_id
         stored = await self._conversations.get(identity)
         session.conversation, session.thinking = stored.record, stored.thinking
+        session.permission = stored.permission
+        session.pending = next(iter(await self._approvals.pending(identity)), None)
         turns = await self._turns.turns(identity)
         session.interrupted = bool(turns) and turns[-1].stop_reason is StopReason.INTERRUPTED
         lost = {turn.id for turn in turns if unanswerable(turn)}
@@ -236,6 +251,8 @@ class Sessions:
                 del self._sessions[conversation_id]
                 await self._ledger.release(conversation_id)
                 session.lease.release()
+                if session.place is not None:
+                    session.place.files.close()
 
     async def close(self) -> None:
         """Give everything back."""

@@ -1,6 +1,7 @@
 """Which folders may instruct Rune, as decisions of the person that are journaled."""
 
 import asyncio
+from collections.abc import Callable
 
 from rune.config.trust import TrustBook, TrustStatus
 from rune.context.blocks import ProjectFile
@@ -68,17 +69,19 @@ def _name(shown: TrustStatus) -> str:
 
 class ProjectInstructions:
     """What a turn takes from a project. A trust book that cannot be read costs the turn these files, not the
-    turn itself (T1).
+    turn itself (T1). `mask` takes secrets out of them: they are sent, and kept with the prompt.
     """
 
-    def __init__(self, trust: FolderTrust, failures: TurnFailures) -> None:
+    def __init__(self, trust: FolderTrust, failures: TurnFailures, mask: Callable[[str], str]) -> None:
         self._trust = trust
         self._failures = failures
+        self._mask = mask
 
     def files(self, folder: str) -> tuple[ProjectFile, ...]:
         """Return the files that may stand in a prompt; none when that cannot be known."""
         try:
-            return self._trust.project_files(folder)
+            files = self._trust.project_files(folder)
+            return tuple(ProjectFile(path=file.path, text=self._mask(file.text)) for file in files)
         except RuneError as error:
             self._failures.degraded("project", error)
             return ()

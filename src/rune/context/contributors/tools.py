@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rune.context.blocks import AssemblyRequest, ContributionBlock
 from rune.context.prompt_files import prompt
 from rune.models.text_tools.constrained import instructions
+from rune.tools.moves import ENDINGS
 
 
 class ToolsContributor:
@@ -18,7 +19,7 @@ class ToolsContributor:
             return ()
         content = prompt("tools")
         if request.dialect == "constrained":
-            content = f"{content}\n\n{instructions(request.tools)}"
+            content = f"{content}\n\n{instructions((*request.tools, *ENDINGS))}"
         block = ContributionBlock(
             name=self.name,
             priority=90,

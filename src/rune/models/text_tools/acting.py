@@ -106,11 +106,11 @@ def _completed(end: Completed, *, given: bool, calls: bool) -> Completed:
 def _checked(call: ToolCall, offered: dict[str, ToolSchema]) -> ToolCall:
     name = offered_name(call.name, offered)
     if name is None:
-        raise UnusableCallError(call.name, "no tool of that name was offered")
+        raise UnusableCallError(call.name, "no tool of that name was offered", call.arguments)
     try:
         arguments = fitted(offered[name], call.arguments)
     except InvalidArgumentsError as error:
-        raise UnusableCallError(name, error.message) from error
+        raise UnusableCallError(name, error.message, call.arguments) from error
     return ToolCall(id=call.id, name=name, arguments=arguments, source=call.source)
 
 

@@ -62,9 +62,13 @@ def constrained_request(
     request: ChatRequest, tools: Sequence[ToolSchema], *, answer: bool = True, think: ThinkLevel | None = "off"
 ) -> ChatRequest:
     """Return a request whose messages were rendered in the dialect `constrained`, held to one move. `think` is
-    what `think_before` says.
+    what `think_before` says. A move is the likeliest one, where nothing else is asked for: left to themselves, servers
+    sample at 0.8, and a line that is to be copied into an edit is then often not the line. Who thinks first is left
+    alone: thinking without chance goes round in circles.
     """
-    return msgspec.structs.replace(request, tools=b"[]", format=answer_schema(tools, answer=answer), think=think)
+    schema = answer_schema(tools, answer=answer)
+    likeliest = 0.0 if request.temperature is None and think in {None, "off"} else request.temperature
+    return msgspec.structs.replace(request, tools=b"[]", format=schema, think=think, temperature=likeliest)
 
 
 def think_before(info: ModelInfo, think: ThinkLevel | None) -> ThinkLevel | None:
@@ -96,11 +100,16 @@ def answer_text(text: str) -> str:
 
 
 def result_text(tool_name: str, content: str) -> str:
-    """Return what a call came to, as a message to the model: content that cannot close its own fence."""
+    """Return what a call came to, as a message to the model."""
+    return f"Result of {storable(tool_name)}:\n{fenced(content)}"
+
+
+def fenced(content: str) -> str:
+    """Return what a tool found as data: between fences that nothing in it can close."""
     content = storable(content)
     longest = max((len(run) for run in _BACKTICKS.findall(content)), default=2)
     fence = "`" * (longest + 1)
-    return f"Result of {storable(tool_name)}:\n{fence}\n{content}\n{fence}"
+    return f"{fence}\n{content}\n{fence}"
 
 
 def _call_schema(tool: ToolSchema, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -25,8 +25,8 @@ _KINDS = ("cnv", "msg", "evt")
 _LEAST = 4
 _NAMED = 5
 _HINT = "`rune sessions list`, `rune sessions show ID --json` and `rune events --json` show ids."
-# What Rune does after a kill rests on these; their conversation can be erased as a whole.
-_NEEDED = ("body.erased", "turn.started", "turn.finished", "tool.", "approval.")
+# What Rune does after a kill rests on these, or what it may do; their conversation can be erased as a whole.
+_NEEDED = ("body.erased", "turn.started", "turn.finished", "tool.", "approval.", "permission.changed", "rule.revoked")
 
 
 class Said(msgspec.Struct, frozen=True):

@@ -5,12 +5,13 @@ from typing import Any, cast
 
 import msgspec
 
+from rune.records.approvals import PendingApprovalRecord
 from rune.records.envelope import EventEnvelope
 from rune.records.events import ConversationRenamed, ModelSelected, PrefixChanged
 from rune.records.messages import ConversationMessageRecord, ConversationRecord
 from rune.records.record import Record, to_builtins
 from rune.records.tasks import TaskStateRecord
-from rune.records.tools import PreparedCall, ToolResult
+from rune.records.tools import CommandRun, PreparedCall
 from rune.store.codec import ErasedBody
 from rune.store.erasing.aim import MESSAGES, TASKS, TITLED, Aim, Decode
 from rune.store.order import Located
@@ -193,23 +194,38 @@ def texts_of(body: Record, title_of: TitleOf, *, whole: bool = False) -> Iterato
         case ConversationMessageRecord():
             yield from (body.content, body.thinking, body.tail)
             for call in body.tool_calls:
-                yield from _strings(call.arguments)
+                yield from _sentences(call.arguments)
             title = title_of(body.content)
             if title and title not in body.content:
                 yield title.removesuffix("…")  # what titles hold of a long line
         case ConversationRecord() | ConversationRenamed() | TaskStateRecord():
             yield body.title.removesuffix("…")
-        case PreparedCall():
-            yield body.effect
-            yield from _strings(body.call.arguments)
-        case ToolResult():
-            yield body.summary
+        case PreparedCall() | PendingApprovalRecord() | CommandRun():
+            yield from _acts(body)
         case LostBody():
             return  # what it says are Rune's own words
         case _ if whole:
-            yield from (text for text in _strings(to_builtins(body)) if " " in text and len(text) >= SHORTEST)
+            yield from _sentences(to_builtins(body))
         case _:
             return
+
+
+def _acts(body: PreparedCall | PendingApprovalRecord | CommandRun) -> Iterator[str]:
+    if isinstance(body, CommandRun):
+        yield from _sentences(body.command)
+        return
+    if isinstance(body, PendingApprovalRecord):
+        yield body.reason
+    for call in (body,) if isinstance(body, PreparedCall) else body.calls:
+        yield from _sentences(call.detail)
+        yield from _sentences(call.call.arguments)
+
+
+def _sentences(value: object) -> Iterator[str]:
+    """Give the texts that say something. A path, a flag or a pattern stands in what others did in the same project, and
+    how Rune sums a call up ("3 files") stands everywhere.
+    """
+    yield from (text for text in _strings(value) if " " in text.strip() and len(text) >= SHORTEST)
 
 
 def is_message(event_type: str) -> bool:

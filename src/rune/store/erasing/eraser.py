@@ -31,7 +31,7 @@ from rune.store.erasing.remains import Remains, blobs_holding, read_whole, remai
 from rune.store.erasing.rewriting import rewrite_segment
 from rune.store.erasures import ErasureIndex, lines_of_all
 from rune.store.event_store import Cursor
-from rune.store.evidence_names import blobs_of
+from rune.store.evidence_names import blobs_behind, blobs_of
 from rune.store.evidence_store import EvidenceStore
 from rune.store.failures import unavailable
 from rune.store.holders import note, read_note, this_process
@@ -292,7 +292,8 @@ class Eraser:
                     path.unlink()
         # A Rune that runs beside this one may have come to need one of them meanwhile.
         for _, envelope in self._reader().read(plan.head):
-            for name in blobs_of(self._decode(envelope)) & kept.keys():
+            body = self._decode(envelope)
+            for name in (blobs_of(body) | blobs_behind(body, self._evidence)) & kept.keys():
                 if not plan.sought.within(kept[name]):
                     self._evidence.put(kept[name], source="erasing")
 

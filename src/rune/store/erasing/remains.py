@@ -14,7 +14,7 @@ from rune.records.traces import InferenceTraceRecord
 from rune.store.codec import ErasedBody
 from rune.store.erasing.aim import Decode
 from rune.store.erasing.choice import Choice
-from rune.store.evidence_names import blobs_of, outgrown
+from rune.store.evidence_names import blobs_behind, blobs_of, outgrown
 from rune.store.evidence_store import Evidence
 from rune.store.failures import why_unreadable
 from rune.store.order import Located
@@ -93,11 +93,12 @@ def remains(
         if says_it and envelope.event_id not in choice.chosen and envelope.event_type in _QUOTING:
             choice.add(item, None, ())
         if envelope.event_id in choice.chosen:
-            names.left |= blobs_of(body)
+            names.left |= blobs_of(body) | blobs_behind(body, evidence)
             names.left_bodies.add(envelope.payload_hash)
             continue
         named = blobs_of(body)
-        names.kept |= named
+        # A prompt that a question went on from is kept for it, and goes with the text all the same: not `needed`.
+        names.kept |= named | blobs_behind(body, evidence)
         if not isinstance(body, InferenceTraceRecord):
             names.needed |= named
         if says_it or (not isinstance(body, InferenceTraceRecord) and not holding.isdisjoint(named)):

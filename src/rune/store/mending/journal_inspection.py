@@ -24,7 +24,7 @@ from rune.store.codec import BlobReader, decode_body
 from rune.store.erasing.aim import is_needed
 from rune.store.erasing.eraser import NOTE, unfinished
 from rune.store.erasures import ErasureIndex
-from rune.store.evidence_names import blobs_of, names_evidence, outgrown
+from rune.store.evidence_names import blobs_behind, blobs_of, names_evidence, outgrown
 from rune.store.failures import unavailable
 from rune.store.holders import read_note
 from rune.store.mending.damage import intact_lines
@@ -287,7 +287,7 @@ class _Inspector:
             for event_id in body.event_ids:
                 self._state.erased.setdefault(event_id, envelope.event_id)
         elif body is not None:
-            for blob in blobs_of(body):
+            for blob in blobs_of(body) | blobs_behind(body, self._evidence):
                 self._name(blob, envelope, alone=not is_needed(envelope.event_type))
 
     def _name(self, blob: str, envelope: EventEnvelope, *, alone: bool) -> None:

@@ -8,13 +8,14 @@ import msgspec
 from rune.errors import UsageError
 from rune.records.messages import Channel
 from rune.records.models import Thinking
+from rune.records.permissions import PermissionMode
 from rune.surface.commands.completion import Completion
 from rune.surface.results import CommandResult
 
 
 class CommandCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One use of a command: what stands behind its name, and where the person is. `model` and `thinking` were chosen
-    for a conversation that has not begun: they go with its first message.
+    """One use of a command: what stands behind its name, and where the person is. `model`, `thinking` and
+    `permission` were chosen for a conversation that has not begun: they go with its first message.
     """
 
     argument: str
@@ -23,6 +24,7 @@ class CommandCall(msgspec.Struct, frozen=True, kw_only=True):
     conversation_id: str | None
     model: str | None = None
     thinking: Thinking | None = None
+    permission: PermissionMode | None = None
 
 
 class Command(Protocol):

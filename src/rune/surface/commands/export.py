@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 from rune.errors import UsageError
-from rune.host.paths import real_path, storable_path
+from rune.host.paths import storable_path
 from rune.surface.commands.command import CommandCall
 from rune.surface.commands.completion import Completion
-from rune.surface.export_file import default_name, exported, kind_of, write_export
+from rune.surface.export_file import default_name, exported, kind_of, path_in, write_export
 from rune.surface.results import CommandResult
 from rune.surface.views import Views
 
@@ -34,7 +33,7 @@ class ExportCommand:
             raise UsageError("nothing was said in this conversation yet", hint="It begins with your first message.")
         kind = kind_of(call.argument)
         named = call.argument or default_name(whole.conversation.record)
-        path = await asyncio.to_thread(_path, call.folder, named)
+        path = await asyncio.to_thread(path_in, call.folder, named)
         await asyncio.to_thread(lambda: write_export(path, exported(whole, kind)))
         many = len(whole.messages)
         return CommandResult(
@@ -51,10 +50,3 @@ class ExportCommand:
             Completion(text=default_name(record), note="Markdown, to read"),
             Completion(text=default_name(record, "json"), note="JSON, with every field"),
         )
-
-
-def _path(folder: str, named: str) -> Path:
-    try:
-        return real_path(folder) / Path(named).expanduser()
-    except RuntimeError as error:  # ~nobody
-        raise UsageError(f"{named!r} names a home that is not there", hint="Give the whole path.") from error

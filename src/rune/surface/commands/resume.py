@@ -9,8 +9,9 @@ from rune.records.record import to_builtins
 from rune.surface.ages import age
 from rune.surface.commands.command import CommandCall
 from rune.surface.commands.completion import Completion
-from rune.surface.conversation_text import conversation_line, held, messages
+from rune.surface.conversation_text import conversation_line, held, messages, waits
 from rune.surface.results import CommandResult
+from rune.surface.rows import ConversationRow
 from rune.surface.views import Views
 
 _LISTED: Final = 20
@@ -38,7 +39,7 @@ class ResumeCommand:
         rows = await self._views.rows(call.folder, call.channel, limit=_OFFERED)
         now = self._clock.now_ms()
         return tuple(
-            Completion(text=row.id, note=f"{row.title or '(empty)'}, {age(row.last_active, now)}{held(row)}")
+            Completion(text=row.id, note=f"{row.title or '(empty)'}, {age(row.last_active, now)}{_more(row)}")
             for row in rows
             if row.id != call.conversation_id
         )
@@ -48,7 +49,7 @@ class ResumeCommand:
             row = await self._views.conversation(await self._views.resolve(named))
         except NotFoundError as error:
             raise NotFoundError(error.message, hint=_HINT) from error
-        text = f"{row.id}: {row.title or '(empty)'}, {messages(row)}{held(row)}"
+        text = f"{row.id}: {row.title or '(empty)'}, {messages(row)}{_more(row)}"
         return CommandResult(text=text, data=to_builtins(row), opens=row.id)
 
     async def _list(self, call: CommandCall) -> CommandResult:
@@ -61,3 +62,7 @@ class ResumeCommand:
         if len(rows) == _LISTED:
             lines.append("`rune sessions list` shows more")
         return CommandResult(text="\n".join(lines), data=data)
+
+
+def _more(row: ConversationRow) -> str:
+    return waits(row) + held(row)

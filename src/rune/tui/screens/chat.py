@@ -2,16 +2,15 @@
 
 from collections.abc import Awaitable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
-from textual.screen import Screen
 from textual.timer import Timer
 
-from rune.host.clock import SystemClock
+from rune.host.clock import Clock
 from rune.records.messages import Channel
 from rune.surface.commands.completion import Candidates
 from rune.tui.app_start import CHANNELS
@@ -19,6 +18,7 @@ from rune.tui.bridge import TalkChanged, TurnEnded
 from rune.tui.greeting import greeted
 from rune.tui.screens.chat_bars import ChatBars, Seen, above_the_prompt
 from rune.tui.screens.chat_keys import CHAT_KEYS
+from rune.tui.screens.question_screen import QuestionScreen
 from rune.tui.transcript_state import Transcript, newest_answer
 from rune.tui.widgets.completion import CompletionPopup
 from rune.tui.widgets.footer import Footer
@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # what these need is imported when they are wanted: the first
 DRAFT_SECONDS: Final = 0.4
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(QuestionScreen):
     """Header, transcript of the channel in front, what waits, the prompt, footer."""
 
     AUTO_FOCUS = "Prompt"
@@ -43,9 +43,8 @@ class ChatScreen(Screen[None]):
     class LeaveAsked(Message):
         """The person wants to leave."""
 
-    def __init__(self, folder: str, channel: Channel) -> None:
-        super().__init__()
-        self.desk: Desk | None = None
+    def __init__(self, folder: str, channel: Channel, clock: Clock) -> None:
+        super().__init__(clock)
         self.channel: Channel = channel
         self._folder = folder
         self._early: list[Prompt.Submitted] = []
@@ -54,11 +53,10 @@ class ChatScreen(Screen[None]):
         self._stashed_command: dict[Channel, bool] = {}
         self._unread: set[Channel] = set()
         self._unsent: dict[Channel, tuple[str, ...]] = {}
-        self._bars = ChatBars(self, self._seen)
+        self._bars = ChatBars(self, self._seen, self.show_question)
         self._views = {each: TranscriptView(id=f"transcript-{each}") for each in CHANNELS}
         for view in self._views.values():
             view.can_focus = False  # the keyboard is the prompt's: a click to get the terminal's focus must not take it
-        self._clock = SystemClock()
 
     def compose(self) -> ComposeResult:
         """Put them below each other."""
@@ -136,13 +134,15 @@ class ChatScreen(Screen[None]):
         if not event.text.strip():
             self.desk.outbox.go_on()
             return
-        if self._bars.puts_back(event.text, command=event.command):
+        if self._bars.puts_back(event.text, command=event.command) or self.keeps_letter(event.text):
             return
         self.run_worker(self.desk.remember(event.text, command=event.command), name="history")
-        # `/etc/hosts is odd` is a message, and so is `!important`: no shell is there yet to run it.
-        if event.command and self.desk.surface.commands.is_command(event.text):
+        if event.command and event.text.startswith("!"):
+            self._views[event.place or self.channel].follow()
+            self.desk.own.start(self.desk.talks[event.place or self.channel], event.text[1:])
+        elif event.command and self.desk.surface.commands.is_command(event.text):
             self.run_worker(self._command(event.text), name="command")
-        else:
+        else:  # `/etc/hosts is odd` is a message
             sent_in = event.place or self.channel  # a key that changes the channel may have come right behind Enter
             if not self.desk.talks[sent_in].busy:  # what waits shows below the transcript, wherever one reads in that
                 self._views[sent_in].follow()
@@ -183,6 +183,8 @@ class ChatScreen(Screen[None]):
     def _edited(self, event: Prompt.Edited) -> None:
         event.stop()
         self._views[self.channel].unmark()
+        self._bars.show_shell()
+        self.show_question()
         self._schedule_draft()
 
     @on(Prompt.EscapePressed)
@@ -193,7 +195,7 @@ class ChatScreen(Screen[None]):
         if (text := self.desk.outbox.take_back()) is not None:
             typed = self._prompt.whole_text
             self._prompt.set_text(f"{text}\n{typed}" if typed else text)
-        elif not self.desk.talk.read_on() and not self.desk.outbox.cancel():
+        elif not self.desk.talk.read_on() and not self.desk.own.stop() and not self.desk.outbox.cancel():
             self.desk.errands.stop()
 
     @on(Prompt.InterruptAsked)
@@ -201,7 +203,7 @@ class ChatScreen(Screen[None]):
         event.stop()
         if selected := self.get_selected_text():
             self._copy(selected)
-        elif self.desk is not None and self.desk.outbox.cancel():
+        elif self.desk is not None and (self.desk.own.stop() or self.desk.outbox.cancel()):
             return
         elif not self._bars.asks_again():
             self.post_message(self.LeaveAsked())
@@ -321,9 +323,9 @@ class ChatScreen(Screen[None]):
             self._bars.say(said)
         self._bars.show()
 
-    def action_thinking(self) -> None:
-        """Open or fold the thinking in view."""
-        self._views[self.channel].toggle_thinking()
+    def action_fold(self, what: Literal["words", "tools"]) -> None:
+        """Open or fold what is in view: thinking and long texts, or what tools did."""
+        self._views[self.channel].toggle(what)
 
     def action_copy(self) -> None:
         """Copy what is selected, else the newest answer."""
@@ -349,21 +351,14 @@ class ChatScreen(Screen[None]):
         self._go_to(channel)
 
     def action_page(self, pages: int) -> None:
-        """Scroll the transcript by pages."""
-        self._views[self.channel].page(pages)
+        """Scroll the transcript by pages, or what waits for an answer."""
+        if not self.pages_question(pages):
+            self._views[self.channel].page(pages)
 
     def action_ends(self, end: int) -> None:
         """Go to the transcript's beginning (below 0) or end."""
         view = self._views[self.channel]
         view.to_top() if end < 0 else view.follow()
-
-    @property
-    def _rune(self) -> App[None]:
-        return cast("App[None]", self.app)  # pyright: ignore[reportUnknownMemberType]  # an app of any type there
-
-    @property
-    def _prompt(self) -> Prompt:
-        return self.query_one(Prompt)
 
     def _go_to(self, channel: Channel) -> None:
         if channel == self.channel:
@@ -380,6 +375,14 @@ class ChatScreen(Screen[None]):
         if self.desk is not None:
             self.desk.channel = channel
         self._bars.show()
+
+    def say(self, text: str) -> None:
+        """Let the footer say this for a moment."""
+        self._bars.say(text)
+
+    def show_end(self) -> None:
+        """Follow the end of the transcript again."""
+        self._views[self.channel].follow()
 
     def _copy(self, text: str) -> None:
         self._rune.copy_to_clipboard(text)

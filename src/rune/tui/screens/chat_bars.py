@@ -17,6 +17,7 @@ from rune.tui.widgets.header import Header
 from rune.tui.widgets.held_bar import HeldBar
 from rune.tui.widgets.notice_bar import NoticeBar
 from rune.tui.widgets.prompt import Prompt
+from rune.tui.widgets.shell_row import ShellRow
 from rune.tui.widgets.transcript import TranscriptView
 from rune.tui.widgets.trust_bar import TrustBar
 from rune.tui.widgets.waiting import WaitingMessages
@@ -48,6 +49,7 @@ def above_the_prompt() -> ComposeResult:
     yield NoticeBar()
     yield ErrandBar()
     yield WaitingMessages()
+    yield ShellRow()
 
 
 class ChatBars:
@@ -57,12 +59,13 @@ class ChatBars:
     read by nobody.
     """
 
-    def __init__(self, screen: Screen[None], look: Callable[[], Seen]) -> None:
+    def __init__(self, screen: Screen[None], look: Callable[[], Seen], question: Callable[[], None]) -> None:
         self._hint = ""
         self._progress = ""
         self._asked_until = float("-inf")
         self._screen = screen
         self._look = look
+        self._show_question = question
         self._hint_timer: Timer | None = None
         self._progress_timer: Timer | None = None
         self._tick: Timer | None = None
@@ -113,7 +116,14 @@ class ChatBars:
         self.show_header()
         self.show_errand()
         self.show_waiting()
+        self._show_question()
+        self.show_shell()
         self.show_footer()
+
+    def show_shell(self) -> None:
+        """Show that what is typed is for a shell, as long as that is so."""
+        prompt = self._screen.query_one(Prompt)
+        self._screen.query_one(ShellRow).show(shell=prompt.is_command and prompt.text.startswith("!"))
 
     def show_errand(self) -> None:
         """Show how far a model is that is fetched or measured, and the key that stops it now."""
@@ -158,7 +168,8 @@ class ChatBars:
         seen = self._look()
         talk = seen.desk.talk if seen.desk is not None else None
         errand = seen.desk is not None and seen.desk.errands.running is not None
-        self._keep_time(running=errand or (talk is not None and talk.busy))
+        own = seen.desk is not None and seen.desk.own.running is not None
+        self._keep_time(running=errand or own or (talk is not None and talk.busy))
         pace = talk.transcript.pace if talk is not None else None
         state = FooterState(
             pace=pace,
@@ -169,6 +180,7 @@ class ChatBars:
             hint=self._hint or (self._progress if pace is None or pace.phase == "sending" else ""),
             version=__version__,
             model=model_name(seen.desk),
+            own=own,
         )
         self._screen.query_one(Footer).show(state)
 
@@ -180,7 +192,8 @@ class ChatBars:
         told = (
             pace and (pace.turn_id, pace.phase),
             talk and (talk.model, talk.thinking, talk.holder, talk.offers_fork, talk.title),
-            desk and (desk.outbox.waiting, desk.notice, desk.errands.running),
+            talk and (talk.permission, talk.asked),
+            desk and (desk.outbox.waiting, desk.notice, desk.errands.running, desk.own.running),
         )
         if told != self._told:
             self._told = told
@@ -194,6 +207,8 @@ class ChatBars:
             self._tick = None
 
     def _ticked(self) -> None:
+        if (desk := self._look().desk) is not None:
+            desk.tick(asyncio.get_running_loop().time())
         self.show_footer()
         self.show_errand()
 

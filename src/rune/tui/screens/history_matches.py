@@ -11,8 +11,8 @@ from textual_autocomplete import AutoComplete, DropdownItem, TargetState
 
 from rune.surface.prompt_history import Sent
 from rune.tui.fit import flowing
+from rune.tui.lines import MARK
 from rune.tui.ranking import ranked
-from rune.tui.widgets.choices import MARK
 
 # Narrowing these takes a few milliseconds, so that no key waits.
 ENTRIES: Final = 1_000

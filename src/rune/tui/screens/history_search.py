@@ -11,7 +11,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from rune.surface.prompt_history import Sent
-from rune.tui.screens.picker import FilterInput, PickerLine, PickerNotes
+from rune.tui.screens.picker import PickerLine, PickerNotes
+from rune.tui.widgets.filter_input import FilterInput
 
 _FIXED_ROWS: Final = 2  # title and filter
 _MOST_ROWS: Final = 40

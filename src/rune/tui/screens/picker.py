@@ -17,19 +17,17 @@ from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input
-from textual.widgets.input import Selection
 
 from rune.errors import RuneError
 from rune.text.safe_text import SafeText, safe_text
 from rune.tui.fit import cut_line, foreign, narrowed, spread
 from rune.tui.hints import in_the_app
-from rune.tui.lines import Line, Span, line
+from rune.tui.lines import MARK, Line, Span, line
 from rune.tui.painting import LINE_CLASSES, Painter, line_classes
 from rune.tui.ranking import ranked
-from rune.tui.widgets.choices import MARK
+from rune.tui.widgets.filter_input import LONGEST, FilterInput
 from rune.tui.widgets.line_rows import LineRows
 
-_LONGEST: Final = 200
 _FIXED_ROWS: Final = 2  # title and filter
 _MOST_ROWS: Final = 40
 KEYS: Final = (("enter", " chooses"), ("esc", " leaves"))
@@ -52,28 +50,6 @@ class Found(NamedTuple):
 
     rows: Sequence[PickerRow]
     notes: Sequence[str] = ()
-
-
-class FilterInput(Input):
-    """An input into which nothing comes that a terminal would act on, pasted or typed.
-
-    Ctrl+C is its own only while something is selected; else it is left to the screen.
-    """
-
-    def replace(self, text: str, start: int, end: int) -> None:
-        """Put safe text in place of what stands between two positions."""
-        super().replace(safe_text(text[:_LONGEST], newlines=False, tabs=False), start, end)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let Ctrl+C through to the screen where nothing is selected."""
-        if action == "copy" and self.selection.is_empty:
-            return False
-        return super().check_action(action, parameters)
-
-    def action_copy(self) -> None:
-        """Copy what is selected, which is selected no longer."""
-        super().action_copy()
-        self.selection = Selection.cursor(self.cursor_position)
 
 
 class PickerRows(ScrollView, can_focus=False):
@@ -226,7 +202,7 @@ class Picker(ModalScreen[str | None]):
         keys: Keys = KEYS,
     ) -> None:
         super().__init__()
-        self._query = safe_text(query[:_LONGEST], newlines=False, tabs=False)
+        self._query = safe_text(query[:LONGEST], newlines=False, tabs=False)
         self._asks = asks
         self._title = title
         self._keys = keys

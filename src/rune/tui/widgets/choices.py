@@ -8,12 +8,10 @@ from textual.message import Message
 
 from rune.host.clock import Clock
 from rune.text.safe_text import SafeText
-from rune.tui.lines import Line, Span, line
+from rune.tui.lines import MARK, Line, Span, line
 from rune.tui.painting import line_classes
 from rune.tui.widgets.line_rows import LineRows
 
-# Before what Enter takes, so that it is known without reversed colours too.
-MARK: Final = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 # What was typed on the way to something else must not answer a question that has just come up.
 READING_SECONDS: Final = 0.3
 

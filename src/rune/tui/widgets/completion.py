@@ -14,10 +14,9 @@ from rune.records.ids import is_id
 from rune.surface.commands.completion import Candidates, Completion
 from rune.text.safe_text import SafeText
 from rune.tui.fit import foreign, spread
-from rune.tui.lines import Line, Span, line
+from rune.tui.lines import MARK, Line, Span, line
 from rune.tui.painting import line_classes
 from rune.tui.ranking import ranked
-from rune.tui.widgets.choices import MARK
 from rune.tui.widgets.layout import when_laid_out
 from rune.tui.widgets.line_rows import LineRows
 from rune.tui.widgets.prompt import Prompt

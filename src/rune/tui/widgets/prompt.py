@@ -25,7 +25,7 @@ from rune.tui.pieces import begins_command, command_mark, is_plain
 from rune.tui.terminal_keys import teach_alt_enter, typed_character
 from rune.tui.widgets.safe_text_area import SafeTextArea
 
-PLACEHOLDER = "message, /command"
+PLACEHOLDER = "message, /command, !shell"
 # A look that comes so late says nothing of what there is: it is taken once more, but not for ever.
 _LATE_SECONDS = 0.03
 _LOOKS = 5

@@ -1,7 +1,7 @@
 """The transcript: a virtual log of lines. One widget however long the conversation, drawn where it is looked at."""
 
 from collections import OrderedDict
-from functools import partial
+from functools import partial, partialmethod
 from typing import ClassVar, Final, cast
 
 from textual import on
@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from rune.tui.copying import code_from, copied_selection, nearest_code, whole_entry, whole_part
-from rune.tui.drawing import Part, foldable, grows
+from rune.tui.drawing import Fold, Part, foldable, grows
 from rune.tui.line_log import LineLog, Spot
 from rune.tui.lines import copied, without_cells
 from rune.tui.painting import LINE_CLASSES, Painter
@@ -147,15 +147,16 @@ class TranscriptView(ScrollView, can_focus=True):
         line = self._top + pages * max(self.size.height - 1, 1)
         self._go(min(max(line, 0), self.max_scroll_y))
 
-    def toggle_thinking(self) -> None:
-        """Open what is folded in view, or fold it where all is open; with nothing in view that folds: the newest."""
-        folds = [entry for entry in self._visible_entries() if foldable(self._log.entries[entry])]
+    def toggle(self, what: Fold) -> None:
+        """Open what of this kind is folded in view, or fold it where all is open; with nothing in view the newest."""
+        folds = [entry for entry in self._visible_entries() if foldable(self._log.entries[entry]) == what]
         if not folds:
             numbers = range(len(self._log.entries) - 1, -1, -1)
-            folds = [entry for entry in numbers if foldable(self._log.entries[entry])][:1]
+            folds = [entry for entry in numbers if foldable(self._log.entries[entry]) == what][:1]
         self._fold(folds, opened=not all(self._log.opened(entry) for entry in folds))
 
-    action_toggle_thinking = toggle_thinking
+    # Thinking and long texts.
+    toggle_thinking = action_toggle_thinking = partialmethod(toggle, "words")
 
     def action_copy_code(self) -> None:
         """Ask for the lowest code block in view to be copied, else for the nearest above."""

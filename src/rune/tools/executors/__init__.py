@@ -1,0 +1,1 @@
+"""The tools themselves, one a file; each implements `tools.executor.Tool`."""

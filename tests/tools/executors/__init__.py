@@ -1,0 +1,1 @@
+"""Each tool on real files and processes."""

@@ -1,0 +1,1 @@
+"""Both ways to look for a line, against each other."""
