@@ -118,3 +118,32 @@ def test_an_id_that_is_none_is_one_clear_line(shop: Shell) -> None:
     unknown = shop.run("approve", "zzzzzz")
     assert (unknown.code, unknown.out, unknown.err.count("rune: ")) == (1, "", 1)
     assert "nothing has the id" in unknown.err
+
+
+def test_a_long_output_is_shown_and_written_whole_by_a_command_of_its_own(shop: Shell) -> None:
+    command = "seq 1 9000 | sed 's/^/a line that says number /'"
+    shop.script({"tool_calls": [{"name": "run_command", "arguments": {"command": command}}]})
+    asked_of = shop.run("-p", "Count.")
+    named = APPROVAL.search(asked_of.err)
+    assert named is not None, asked_of.err
+    shop.script({"text": "Counted."})
+    assert shop.run("approve", named[0]).code == 0
+    listed = shop.run("-p", "/artifact")
+    digits = listed.out.split()[0]
+    assert re.fullmatch("[0-9a-f]{12}", digits), listed.out
+    shown = shop.run("-p", f"/artifact {digits[:6]}")
+    assert "a line that says number 1\n" in shown.out
+    assert "more lines; " in shown.out
+    assert shop.run("-p", f"/artifact {digits} out.txt").code == 0
+    assert (shop.folder / "out.txt").read_text().endswith("number 9000\n")
+
+
+def test_what_waits_is_marked_and_refused_by_done_in_so_many_words(shop: Shell) -> None:
+    asked(shop)
+    assert "Mend the cart.  (waits for you)" in shop.run("sessions").out
+    done = shop.run("-c", "-p", "/done")
+    assert (done.code, done.err) == (0, "")
+    assert "refused, since it waited for your answer: edit_file src/cart.py +1 -1\n" in done.out
+    assert "waits" not in shop.run("sessions").out
+    assert shop.run("approve").out == "nothing waits for an answer\n"
+    assert cart(shop) == CART

@@ -133,6 +133,9 @@ async def test_a_question_survives_a_restart_and_is_told_of_in_its_folder(tmp_pa
         await it.at.say("fix the sum")
         await it.asked()
         identity = it.at.talk.conversation_id
+        desk = it.at.app.chat.desk
+        assert desk is not None
+        assert desk.goodbye() == (f"rune -r {identity}   # waits for your answer",)
     async with tool_stage(tmp_path, [says("It is exact now.")]) as it:
         await it.at.until_shown("“fix the sum” waits for your answer", "cart.py")
         await it.at.say(f"/resume {identity}")
@@ -173,6 +176,45 @@ async def test_what_was_answered_elsewhere_is_told_kindly_and_shown(tmp_path: Pa
         assert cards(it.at) == ["done"]
 
 
+async def test_a_command_that_ends_what_waits_takes_the_question_away(tmp_path: Path) -> None:
+    for command in ("/done", "/new"):
+        async with tool_stage(tmp_path, [edits()]) as it:
+            await it.at.say("fix the sum")
+            await it.asked()
+            await it.press("tab")
+            await it.at.say(command)
+            await it.at.until(lambda it=it: not it.bar.display, "the end of the question")
+            assert it.at.talk.asked is None
+            assert it.at.app.chat.query_one(Prompt).has_focus
+            assert "waiting" not in cards(it.at)
+            await it.at.until_shown("what waited for your answer is not done")
+
+
+async def test_what_another_rune_has_open_is_answered_there(tmp_path: Path) -> None:
+    async with tool_stage(tmp_path, [edits()]) as first:
+        await first.at.say("fix the sum")
+        await first.asked()
+        identity = first.at.talk.conversation_id
+        async with tool_stage(tmp_path, [], resume=identity) as it:
+            await it.at.until_shown("answer it there, or `rune approve", "apr_", "once it is closed")
+            assert not it.at.shows("y allow")
+            assert not it.bar.has_focus
+            await it.press("tab")
+            await it.at.type("y")
+            assert it.at.app.chat.query_one(Prompt).text == "y"
+            assert first.file.read_text() == CART
+
+
+async def test_the_end_is_followed_again_once_it_is_answered(tmp_path: Path) -> None:
+    long = "".join(f"{number}\n" for number in range(40))
+    first = calls("write_file", "I write it.", path="new.txt", content=long)
+    async with tool_stage(tmp_path, [first, says("That is all.")]) as it:
+        await it.at.say("write it")
+        await it.asked()
+        await it.press("ctrl+o", "ctrl+home", "end")
+        await it.answered("y", "That is all.")
+
+
 async def test_esc_stops_what_was_allowed(tmp_path: Path) -> None:
     async with tool_stage(
         tmp_path, [calls("run_command", command="echo begun; while :; do read x; done < /dev/zero")]
@@ -180,7 +222,7 @@ async def test_esc_stops_what_was_allowed(tmp_path: Path) -> None:
         await it.at.say("run it")
         await it.asked()
         await it.press("y")
-        await it.at.until_shown("begun", "running")
+        await it.at.until_shown("begun", "running", "step 1/")
         await it.press("escape")
         await it.at.idle()
         assert cards(it.at) == ["cancelled"]
@@ -193,6 +235,8 @@ async def test_in_forty_columns_all_of_it_is_there(tmp_path: Path) -> None:
         await it.asked()
         text = it.at.text()
         assert all(words in text for words in ("y allow", "a always", "n no", "e no, because", "ask"))
+        await it.press("y")
+        await it.at.until_shown("more below: y again")
         await it.answered("y", "Done.")
 
 

@@ -80,6 +80,61 @@ def test_the_opened_output_is_whole_and_says_when_it_is_not() -> None:
     assert "evidence" in shown(card(state="done", output="a", kept=True), opened=True)[-1]
 
 
+def test_a_failure_says_why_once_and_nothing_that_is_for_the_model() -> None:
+    why = "Nothing was changed. The text to be replaced stands there three times: give more of what is around it."
+    text = f'{why}\nAsk again.\nThe arguments of edit_file: {{"type": "object"}}'
+    for summary in (why, f"{why[:60]}…"):
+        failed = card(state="failed", summary=summary, output=text)
+        for rows in (shown(failed), shown(failed, opened=True)):
+            said = " ".join(row.strip() for row in rows[1:])
+            assert said == f"{why} Ask again."
+            assert "Nothing" not in rows[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "row"),
+    [
+        ({"state": "done", "summary": "+1 -1"}, "edit_file src/cart.py +1 -1 ✓ done"),
+        ({"name": "list_directory", "effect": ".", "summary": ".: 13 names"}, "list_directory . · 13 names ✓ done"),
+        ({"name": "run_command", "effect": "ls", "summary": "exit code 0 (0.1 s)"}, "run_command ls ✓ done"),
+        (
+            {
+                "name": "run_command",
+                "effect": "ls",
+                "summary": "exit code 2 (0.1 s)",
+                "state": "failed",
+                "exit_code": 2,
+            },
+            "run_command ls ✗ exit 2",
+        ),
+    ],
+)
+def test_nothing_is_said_twice_in_a_row(fields: dict[str, object], row: str) -> None:
+    assert " ".join(shown(card(**({"state": "done"} | fields)))[0].split()).endswith(row)
+
+
+def test_the_way_to_all_of_the_output_is_one_for_the_person() -> None:
+    output = "exit code 0 (0.1 s)\nNot all of the output is here; read_artifact b2bc7d3f8b65 shows it.\na"
+    long = {"state": "done", "kept": True, "artifact": "b2bc7d3f8b65", "summary": "exit code 0 (0.1 s)"}
+    rows = shown(card(name="run_command", effect="make", output=output, **long), opened=True)
+    assert [row.strip() for row in rows[1:]] == [
+        "Not all of the output is here; `/artifact b2bc7d3f8b65` shows it.",
+        "a",
+    ]
+    rows = shown(card(name="run_command", effect="make", output="a", **long), opened=True)
+    assert rows[-1].strip() == "this is not all of it; `/artifact b2bc7d3f8b65` shows it"
+
+
+def test_a_diff_stays_one_after_the_change_was_made() -> None:
+    waits = shown(card(state="waiting", detail=SMALL), opened=True)
+    made = card(state="done", detail=SMALL, summary="+1 -1", output=f"Done: src/cart.py +1 -1\n{SMALL}")
+    rows = shown(made, opened=True)
+    assert rows[1:5] == waits[1:]
+    assert [row.strip() for row in rows[5:]] == ["Done: src/cart.py +1 -1"]
+    only = shown(card(state="done", output=SMALL), opened=True)
+    assert only[1:] == waits[1:]
+
+
 def test_what_the_person_ran_is_theirs_and_says_so() -> None:
     own = card(name="", effect="ls", own=True, state="done", milliseconds=3, output="a\nb")
     rows = shown(own)

@@ -8,7 +8,6 @@ from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from rune.errors import UsageError
 from rune.surface.commands.completion import Candidates, Completion
 from rune.surface.prompt_history import Sent
 from rune.text.safe_text import safe_text
@@ -167,6 +166,28 @@ async def test_enter_takes_what_does_not_stand_there_yet_and_then_sends() -> Non
         assert (app.prompt.text, app.sent) == ("/help", [])
         await pilot.press("enter")
         assert app.sent == [("/help", True)]
+
+
+async def test_enter_takes_nothing_for_its_note_alone() -> None:
+    async def modes(line: str) -> Candidates:
+        options = (
+            Completion(text="ask", note="each change asks"),
+            Completion(text="edits", note="for a project of fools"),
+        )
+        return Candidates(start=line.index(" ") + 1, options=options) if " " in line else Candidates()
+
+    for line, then in (("/permissions foo", "/permissions edits "), ("/thinking x", "")):
+        app = CompletionApp(modes)
+        async with app.run_test() as pilot:
+            await pilot.press(*line)
+            await until(pilot, lambda app=app, then=then: bool(app.names) is bool(then))
+            await pilot.press("enter")
+            assert app.sent == [(line, True)]
+            if then:
+                await pilot.press(*line)
+                await until(pilot, lambda app=app: bool(app.names))
+                await pilot.press("tab")
+                assert app.prompt.text == then.strip()
 
 
 async def test_enter_sends_at_once_what_was_typed_in_full() -> None:
@@ -352,35 +373,3 @@ async def test_foreign_text_is_shown_safe_and_is_no_markup() -> None:
         assert safe_text(row, newlines=False) == row
         await pilot.press("tab")
         assert app.prompt.text == "/[red]x\x1b"
-
-
-async def test_a_source_that_fails_offers_nothing() -> None:
-    async def failing(line: str) -> Candidates:
-        raise UsageError(line)
-
-    app = CompletionApp(failing)
-    async with app.run_test() as pilot:
-        await pilot.press(*"/he", "enter")
-        await pilot.pause(0.1)
-        assert app.sent == [("/he", True)]
-
-
-async def test_a_click_takes_a_row() -> None:
-    app = CompletionApp()
-    async with app.run_test() as pilot:
-        await pilot.press(*"/tr")
-        await until(pilot, lambda: len(app.names) == 2)
-        await pilot.pause()
-        assert await pilot.click(app.popup, offset=(3, 1))
-        await until(pilot, lambda: app.prompt.text == "/trust ")
-
-
-async def test_what_stands_behind_the_cursor_stays() -> None:
-    app = CompletionApp()
-    async with app.run_test() as pilot:
-        await pilot.press(*"/ now", *["left"] * 4, "n")
-        await until(pilot, lambda: "/new" in app.names)
-        while app.popup.chosen != Completion(text="/new", note="begin anew"):
-            await pilot.press("down")
-        await pilot.press("tab")
-        assert app.prompt.text == "/new now"

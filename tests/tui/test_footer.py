@@ -60,7 +60,7 @@ def test_a_running_turn_is_told_in_true_figures(pace: Pace, now: float, said: st
             14.0,
             " step 5/24 · answering · 14 s · 41 tok/s ",
         ),
-        (Pace(since=0, phase="answering", step=1, steps=24, pieces=1), 3.0, " answering · 1 token "),
+        (Pace(since=0, phase="answering", step=1, steps=24, pieces=1), 3.0, " step 1/24 · answering · 3 s · 1 token "),
         (Pace(since=0, phase="cancelling", step=5, steps=24), 3.0, " stopping "),
     ],
 )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from rune.records.tools import ToolCall
 from rune.records.turns import StopReason
 from rune.surface.rows import ApprovalRow, CallRow, TurnEnd
 from rune.tui.entries import Answer, Checklist, Ending, Entry, Said, ToolCard
-from rune.tui.tool_entries import SAID_ELSE, Asked, question
+from rune.tui.tool_entries import SAID_ELSE, Asked, as_of, question
 from rune.tui.transcript_state import (
     Transcript,
     answering,
@@ -171,15 +172,18 @@ def test_always_is_offered_only_where_every_call_has_a_rule() -> None:
     assert Asked(approval_id="a", calls=(ASKS, other)).rules == ()
 
 
-def test_a_checklist_is_replaced_in_its_place() -> None:
+def test_a_checklist_moves_to_the_end_when_it_changes() -> None:
     def lists(state: Any) -> shown.ChecklistChanged:
         return shown.ChecklistChanged(turn_id=TURN, items=(ChecklistItem(text="look", state=state),))
 
     transcript = after(opened(), lists("open"), prepared(), lists("done"), closed())
-    assert kinds(transcript) == [Said, Checklist, ToolCard]
-    listed = transcript.settled[1]
+    assert kinds(transcript) == [Said, ToolCard, Checklist]
+    listed = transcript.settled[-1]
     assert isinstance(listed, Checklist)
     assert listed.items[0].state == "done"
+    again = after(opened("trn_2"), prepared("c2", turn_id="trn_2"), lists("doing"), start=transcript)
+    assert kinds(again)[-2:] == [ToolCard, Checklist]
+    assert kinds(again).count(Checklist) == 1
 
 
 def test_steps_are_counted_and_the_figures_are_of_one_model_call() -> None:
@@ -259,6 +263,21 @@ def test_a_stored_call_of_which_nothing_is_kept_is_shown_by_its_name() -> None:
     assert [card.name for card in cards(restored(stored(), {}))] == ["edit_file", "read_file"]
 
 
+def test_only_a_call_that_may_have_run_says_so() -> None:
+    unknown = {("msg_2", "t1"): row("t1", outcome="unknown"), ("msg_2", "t2"): row("t2")}
+    assert [card.state for card in cards(restored(stored(), {}, unknown))] == ["unknown", "skipped"]
+    waited = after(opened(), prepared(), asks(), closed(reason=StopReason.FAILED))
+    assert [card.state for card in cards(waited)] == ["skipped"]
+
+
+def test_a_reason_that_was_a_permission_mode_is_not_given_in_another_one() -> None:
+    why = "the permission mode is `ask`: every change asks"
+    by_mode = msgspec.structs.replace(ASKS, why=why)
+    asked = Asked(approval_id="apr_1", calls=(by_mode, ASKS))
+    assert as_of(asked, "ask") is asked
+    assert [call.why for call in as_of(asked, "edits").calls] == ["", ASKS.why]
+
+
 _EVENTS = st.lists(
     st.sampled_from(
         [
@@ -272,6 +291,7 @@ _EVENTS = st.lists(
             shown.ToolOutput(turn_id=TURN, call_id="nobody", text="x"),
             asks(),
             says("word"),
+            shown.ChecklistChanged(turn_id=TURN, items=(ChecklistItem(text="look", state="open"),)),
         ]
     ),
     max_size=20,

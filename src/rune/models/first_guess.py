@@ -9,6 +9,9 @@ from rune.records.models import ActionProtocol
 # Below it, models call no tool through their template, and do so constrained (models.md, Action protocols).
 LEAST_NATIVE: Final = 8_000_000_000
 
+# Below it more tools are more to mistake, and a processor alone reads them for seconds.
+TINY: Final = 3_000_000_000
+
 # Families that were not trained to call tools: a template can offer them all the same, and they answer in prose.
 _UNTRAINED: Final = frozenset({"gemma", "gemma2", "gemma3", "gemma3n", "phi2", "phi3", "starcoder2"})
 
@@ -34,6 +37,12 @@ def is_small(info: ModelInfo) -> bool:
     """Whether it counts as under 8B: also one whose size nobody gave."""
     size = parameters_of(info.parameters)
     return size is None or size < LEAST_NATIVE
+
+
+def is_tiny(info: ModelInfo) -> bool:
+    """Whether it is known to have less than 3B: it gets fewer tools, and chooses where larger ones write."""
+    size = parameters_of(info.parameters)
+    return size is not None and size < TINY
 
 
 def parameters_of(text: str) -> int | None:

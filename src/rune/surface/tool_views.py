@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from rune.errors import NotFoundError
+from rune.errors import NotFoundError, PartUnreadableError
 from rune.records.approvals import PendingApprovalRecord
 from rune.records.messages import ConversationMessageRecord
 from rune.records.tools import PreparedCall, ToolCall
@@ -54,8 +54,13 @@ class ToolViews:
         return [await self._approval_row(await self._approvals.stored(each.id)) for each in found]
 
     async def waiting_conversations(self) -> frozenset[str]:
-        """Return the ids of the conversations in which a question waits. Raises StorageError."""
-        return frozenset(record.conversation_id for record in await self._approvals.pending())
+        """Return the ids of the conversations in which a question waits; none while the journal cannot be read whole,
+        which is told where that is found. Raises StorageError.
+        """
+        try:
+            return frozenset(record.conversation_id for record in await self._approvals.pending())
+        except PartUnreadableError:
+            return frozenset()
 
     async def resolve_approval(self, text: str) -> str:
         """Return the id of the question that a person means, answered ones too. Raises NotFoundError."""

@@ -13,6 +13,7 @@ import msgspec
 
 from rune.host.paths import real_path
 from rune.records.tools import ToolCall, ToolResult, ToolSchema
+from rune.tools.by_line import by_line
 from rune.tools.demand import (
     Demand,
     asks_for_work,
@@ -37,6 +38,7 @@ _WRITE: Final = "write_file"
 _COMMAND: Final = "run_command"
 _CHECK: Final = "run_tests"
 _LOOKS: Final = frozenset({_READ, "list_directory", "glob_files", "grep_files", "git_status", "git_diff", "git_log"})
+_WORK: Final = _LOOKS | {_EDIT, _WRITE, _COMMAND, _CHECK}
 # What no program runs: nothing proves a change of it.
 _PROSE: Final = frozenset({".md", ".rst", ".txt", ".csv", ".html", ".css", ".svg", ""})
 _COMMON: Final = frozenset({"python", "python3", "node", "bash", "sh", "npm", "yarn", "pnpm", "run", ".", "discover"})
@@ -47,6 +49,7 @@ _RUNNERS: Final = {".py": "python3", ".sh": "sh", ".js": "node", ".mjs": "node"}
 _FINDS: Final = frozenset({"list_directory", "glob_files", "grep_files"})
 _ENOUGH_CALLS: Final = 10
 _FAILED_EDITS: Final = 2
+_SHORT_TASK: Final = 200  # characters: one thing to do, most likely
 _TRY_ANOTHER: Final = 0.6
 
 
@@ -82,7 +85,9 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     The rest is about this turn: `calls` counts them, `looked` those that read something. `changed` are the files that
     it changed, `proved` says that a check succeeded since the last change, `ran` that any command came to an end,
     whatever its exit code, `passed` that the newest one succeeded. `refused`: the person or a rule did not allow a
-    call. `failed_edits` counts edits since the last change that were not possible, `stumbled`: the newest call was one.
+    call. `lines` are those that stand once in the files that may be edited, for a model that is to choose among them,
+    () for one that writes what it looks for. `failed_edits` counts edits since the last change that were not possible,
+    `stumbled`: the newest call was one.
     `fresh` are files that were read lately, whole, and did not change since: reading them again would say the same.
     `tested`: the tests ran, and nothing changed since.
     """
@@ -99,6 +104,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool = False
     refused: bool = False
     failed_edits: int = 0
+    lines: tuple[str, ...] = ()
     stumbled: bool = False
     fresh: tuple[str, ...] = ()
     tested: bool = False
@@ -132,7 +138,16 @@ def legal_moves(schemas: Sequence[ToolSchema], situation: Situation) -> Moves:
     answer = _may_answer(situation, demand, names)
     if demand == "change" and not answer:
         moves += _endings(situation)
+    if situation.proved and _is_all(situation):
+        # What goes on after the proof undoes it.
+        moves = [move for move in moves if move.name not in _WORK]
     return Moves(tuple(moves), answer or not moves, _TRY_ANOTHER if _in_vain(situation) else 0.0)
+
+
+def _is_all(situation: Situation) -> bool:
+    """Say whether a repair that is proved is all that was asked for."""
+    task = situation.task
+    return bool(situation.changed) and repairs(task) and not wants_new(task) and len(task) <= _SHORT_TASK
 
 
 def situation_of(
@@ -342,8 +357,11 @@ def _editable(schema: ToolSchema, situation: Situation, demand: Demand) -> ToolS
     # What failed is not tried again at once: a small model says it again, word for word.
     if situation.stumbled or situation.failed_edits >= _FAILED_EDITS:
         return None
-    paths = _open_to_change(situation, demand)
-    return _held(schema, "path", paths[-MOST_FILES:]) if paths else None
+    paths = editable_paths(situation)
+    if not paths:
+        return None
+    held = _held(schema, "path", paths[-MOST_FILES:])
+    return by_line(held, situation.lines) if situation.lines else held
 
 
 def _writable(schema: ToolSchema, situation: Situation, demand: Demand) -> ToolSchema | None:
@@ -352,12 +370,13 @@ def _writable(schema: ToolSchema, situation: Situation, demand: Demand) -> ToolS
         return schema
     if situation.failed_edits < _FAILED_EDITS:
         return None  # the last resort: a small model that writes a file anew may lose the rest of it
-    paths = _open_to_change(situation, demand)
+    paths = editable_paths(situation)
     return _held(schema, "path", paths[-MOST_FILES:]) if paths else None
 
 
-def _open_to_change(situation: Situation, demand: Demand) -> list[str]:
+def editable_paths(situation: Situation) -> list[str]:
     """Return the files that were read, without the tests while it is code that is to be mended."""
+    demand = demand_of(situation.task)
     keep_tests = demand == "change" and repairs(situation.task) and not wants_tests_changed(situation.task)
     return [path for path in situation.seen if not (keep_tests and is_test(path))]
 

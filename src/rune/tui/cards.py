@@ -6,6 +6,7 @@
 ▸ run_command pytest -q                    running 14 s
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
@@ -15,7 +16,7 @@ from rich.cells import cell_len
 from rune.text.safe_text import SafeText
 from rune.tui.diffs import DiffRow, diff_rows, digits, drawn_rows, is_diff
 from rune.tui.entries import CardState, Checklist, CommandOutput, ToolCard
-from rune.tui.fit import cut_line, foreign, spread
+from rune.tui.fit import ELLIPSIS, cut_line, foreign, spread
 from rune.tui.hanging import hanging
 from rune.tui.lines import Line, Span, line
 from rune.tui.markdown.wrapping import TAB, expanded, plain
@@ -34,6 +35,10 @@ _INDENT: Final = Span(SafeText("  "))
 _A_SECOND: Final = 1000  # milliseconds
 _MINUTE: Final = 60
 _LEAST_SUMMARY: Final = 24
+_WHY_BELOW: Final = ("failed", "denied", "unknown")  # states of which the reason stands below, all of it
+_EXIT: Final = re.compile(r"exit code -?\d+(, no output)?( \([^()]*\))?(, no output)?")
+_FOR_THE_MODEL: Final = re.compile(r"^The arguments of [^\n:]+: .*", re.MULTILINE | re.DOTALL)
+_READS: Final = re.compile(r"\bread_artifact ([0-9a-f]{6,64}) (shows (?:it|them))\b")
 _STATES: Final[dict[CardState, tuple[str, str]]] = {
     "prepared": ("prepared", "dim"),
     "waiting": ("waiting for you", "warning"),
@@ -43,6 +48,7 @@ _STATES: Final[dict[CardState, tuple[str, str]]] = {
     "denied": ("✗ not allowed", "warning"),
     "cancelled": ("✗ cancelled", "dim"),
     "unknown": ("? may have run", "warning"),
+    "skipped": ("✗ not carried out", "dim"),
 }
 _ITEMS: Final = {"open": ("☐ ", ""), "doing": ("▶ ", "strong"), "done": ("☑ ", "dim")}
 
@@ -72,9 +78,9 @@ def card_row(entry: ToolCard, mark: SafeText, width: int) -> Sequence[Line]:
     what = f"{'!' if entry.own else entry.name} {entry.effect}".strip()
     left = [Span(mark, "dim"), Span(foreign(what, room), "code")]
     rest = room - cell_len(left[1].text) - 3
-    least = min(cell_len(entry.summary[:_LEAST_SUMMARY]), _LEAST_SUMMARY)
-    if _is_news(entry) and rest >= least:
-        left += [Span(SafeText(" · "), "dim"), Span(foreign(entry.summary, rest), "dim")]
+    said = "" if entry.state in _WHY_BELOW else _news(entry)
+    if said and rest >= min(cell_len(said[:_LEAST_SUMMARY]), _LEAST_SUMMARY):
+        left += [Span(SafeText(" · "), "dim"), Span(foreign(said, rest), "dim")]
     return (spread(left, (Span(right, style),), width),)
 
 
@@ -104,12 +110,17 @@ def _opened(entry: ToolCard) -> Iterator[Part]:
         yield from _diff_parts(entry.detail, None, indent=2)
     elif entry.detail:
         yield from _texts(entry.detail, "")
-    if _says_more(entry):
-        yield from _texts(entry.summary, "warning" if entry.state in ("failed", "denied", "unknown") else "")
-    if entry.output:
-        yield from _texts(entry.output, "dim")
-    if entry.kept:
-        yield row(SafeText("  this is not all of it; the whole is kept as evidence"), "dim")
+    why, output = _told(entry)
+    if why:
+        yield from _texts(why, "warning" if entry.state in _WHY_BELOW else "")
+    if is_diff(output):
+        words = output if not is_diff(entry.detail) else output[: output.index("--- ")]  # the diff stands above
+        yield from _diff_parts(words, None, indent=2) if words.strip() else ()
+    elif output:
+        yield from _texts(output, "dim")
+    if entry.kept and f"/artifact {entry.artifact}" not in output:
+        where = f"`/artifact {entry.artifact}` shows it" if entry.artifact else "the whole is kept as evidence"
+        yield row(SafeText(f"  this is not all of it; {where}"), "dim")
 
 
 def _in_passing(entry: ToolCard) -> Iterator[Part]:
@@ -117,9 +128,10 @@ def _in_passing(entry: ToolCard) -> Iterator[Part]:
         case "running":
             yield from _tail(entry.output, TAIL)
         case "failed" | "denied" | "unknown":
-            if not (entry.exit_code and entry.output):  # its row and its own words say it better
-                yield from _summary(entry)
-            yield from _tail(entry.output if entry.output.strip() != entry.summary.strip() else "", FEW)
+            why, output = _told(entry)
+            if why and not (entry.exit_code and output):  # its row and its own words say it better
+                yield Part(partial(plain, why, first=_INDENT), source=why)
+            yield from _tail(output, FEW)
         case "done" if is_diff(entry.detail):
             yield from _diff_parts(entry.detail, DIFF_ROWS, indent=2)
         case _:
@@ -127,19 +139,33 @@ def _in_passing(entry: ToolCard) -> Iterator[Part]:
                 yield from _tail(entry.output, OWN_LINES)
 
 
-def _summary(entry: ToolCard) -> Iterator[Part]:
-    """Give why it failed, all of it: in the row it may be cut."""
-    if _says_more(entry):
-        yield Part(partial(plain, entry.summary, first=_INDENT), source=entry.summary)
+def _told(entry: ToolCard) -> tuple[str, str]:
+    """Return why it ended so ("": its row says it), and what the model was given besides, as a person reads it."""
+    news, summary = _news(entry), entry.summary.strip()
+    output = entry.output
+    if not entry.own:
+        output = _READS.sub(r"`/artifact \1` \2", output)
+        if entry.state in _WHY_BELOW:
+            output = _FOR_THE_MODEL.sub("", output).rstrip()
+    if not summary:
+        return "", output
+    if output.startswith(summary) and not output[len(summary) :][:1].isalnum():
+        return news, output.removeprefix(summary).lstrip(" .,").lstrip("\n")
+    if " ".join(output.split()).startswith(" ".join(summary.removesuffix(ELLIPSIS).split())):
+        return ("", output) if entry.state not in _WHY_BELOW else (output, "")
+    return news, output
 
 
-def _says_more(entry: ToolCard) -> bool:
-    return _is_news(entry) and not entry.output.startswith(entry.summary)
-
-
-def _is_news(entry: ToolCard) -> bool:
-    """Say whether what came of it says more than its row does anyway."""
-    return bool(entry.summary) and entry.summary != entry.effect and entry.summary not in _STATES[entry.state][0]
+def _news(entry: ToolCard) -> str:
+    """Return what came of it, as far as its row does not say that anyway; "" where that is nothing."""
+    said, about = " ".join(entry.summary.split()), " ".join(entry.effect.split())
+    if said in _STATES[entry.state][0] or said in about:
+        return ""
+    if _EXIT.fullmatch(said) and (entry.exit_code or entry.state == "done"):
+        return ""
+    if about and said.startswith(about):
+        return said.removeprefix(about).lstrip(" :,")
+    return said
 
 
 def _tail(output: str, most: int) -> Iterator[Part]:

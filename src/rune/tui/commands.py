@@ -21,7 +21,7 @@ KEYS: Final = (
     ("ctrl+t", "open or fold what is folded in view: thinking, long texts"),
     ("ctrl+o", "open or fold what tools did: output, diffs"),
     ("shift+tab", "what tools may do: ask, edits, read"),
-    ("y, a, n, e", "answer what waits for you; tab goes there from the prompt"),
+    ("y, n, e, a with enter", "answer what waits for you; tab: to the prompt and back"),
     ("!", "first in an empty prompt: a shell command, run as you"),
     ("ctrl+y", "copy what is selected, else the newest answer"),
     ("f5", "copy the lowest code block in view"),

@@ -23,11 +23,12 @@ from rune.tui.hints import as_typed
 from rune.tui.listing import Listing
 from rune.tui.outbox import Outbox, Reply
 from rune.tui.own_runs import OwnRuns
-from rune.tui.talk import Talk
+from rune.tui.talk import Talk, refuse_while_busy
 from rune.tui.talk_commands import call_in, cycle_permission, run_command, show_failure
 from rune.tui.transcript_state import ticked
 
 _QUESTIONS = 3
+WAITS = "waits for your answer"
 
 
 class Desk:
@@ -172,7 +173,14 @@ class Desk:
 
         `quiet`: it was a key, and what it says stands elsewhere than in the transcript.
         """
-        talk, name = self.talk, line.split(maxsplit=1)[0] if line.strip() else ""
+        talk = self.talk
+        asked, identity = talk.asked, talk.conversation_id
+        result = await self._command(talk, line, quiet=quiet)
+        await talk.look_at_question(asked, identity)  # which a command may have ended
+        return result
+
+    async def _command(self, talk: Talk, line: str, *, quiet: bool) -> CommandResult | None:
+        name = line.split(maxsplit=1)[0] if line.strip() else ""
         if name not in ("/new", "/resume", "/fork", "/hide"):
             result = await run_command(self.surface.commands, talk, line, quiet=quiet)
             return result if result is None or result.runs is None else self._runs(talk, line, result)
@@ -211,7 +219,7 @@ class Desk:
         """Raise UsageError while a turn runs in either channel: a server has one slot, and both would be measured.
         Raises StorageError where what is measured could not be kept, before it takes its minutes.
         """
-        talk.refuse_while_busy()
+        refuse_while_busy(talk)
         if (busy := next((each for each in self.talks.values() if each.busy), None)) is not None:
             raise UsageError(
                 f"a turn runs in the {busy.channel}, and would be measured with it", hint="Measure once it has ended."
@@ -342,11 +350,17 @@ class Desk:
         return tuple(text for text in (*self.offered, *unsent) if text.strip())
 
     def goodbye(self) -> tuple[str, ...]:
-        """Return how each conversation is resumed, a line each; where there are two, with what each was."""
+        """Return how each conversation is resumed, a line each; where there are two, with what each was, and which of
+        them waits for an answer.
+        """
         talks = [talk for talk in self.talks.values() if talk.conversation_id and talk.transcript.entries]
-        if len(talks) == 1:
-            return (f"rune -r {talks[0].conversation_id}",)
-        return tuple(f"rune -r {talk.conversation_id}   # the {talk.channel}" for talk in talks)
+
+        def noted(talk: Talk) -> str:
+            which = [f"the {talk.channel}"] if len(talks) > 1 else []
+            waits = [WAITS] if talk.asked is not None else []
+            return f"   # {', '.join([*which, *waits])}" if which or waits else ""
+
+        return tuple(f"rune -r {talk.conversation_id}{noted(talk)}" for talk in talks)
 
 
 def is_shell(text: str) -> bool:

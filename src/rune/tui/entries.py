@@ -12,7 +12,7 @@ from rune.records.messages import Provenance
 from rune.records.turns import StopReason
 from rune.turn.events import ChecklistItem
 
-CardState = Literal["prepared", "waiting", "running", "done", "failed", "denied", "cancelled", "unknown"]
+CardState = Literal["prepared", "waiting", "running", "done", "failed", "denied", "cancelled", "unknown", "skipped"]
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True, tag="said"):
@@ -46,7 +46,8 @@ class ToolCard(msgspec.Struct, frozen=True, kw_only=True, tag="tool"):
 
     `since` is when it began to run, in seconds of a monotonic clock (None: it does not run), `seconds` how long it has
     been running. `output` are its last lines while it runs, then what the model was given; `kept`: there is more of it,
-    kept as evidence. `own`: the person ran it by themselves, `name` is empty then.
+    kept as evidence, and `artifact` is what that is called (for `/artifact`). `own`: the person ran it by themselves,
+    `name` is empty then.
     """
 
     key: str
@@ -61,6 +62,7 @@ class ToolCard(msgspec.Struct, frozen=True, kw_only=True, tag="tool"):
     summary: str = ""
     output: str = ""
     kept: bool = False
+    artifact: str = ""
     exit_code: int | None = None
     own: bool = False
 

@@ -60,12 +60,12 @@ def footer_line(state: FooterState, width: int) -> Line:
 
 
 def turn_words(pace: "Pace", model: str, now: float) -> tuple[str, ...]:
-    """Return what a turn does and how far it is, a figure each; the most important first. With the second model call,
-    or with the first tool, it is told which step it is, and how long all of them took.
+    """Return what a turn does and how far it is, a figure each; the most important first. From the first model call
+    on it is told which step it is, and how long all of them took.
     """
     took = elapsed(now - pace.since)
     does, *figures = _doing(pace, model, took)
-    if not pace.steps or (pace.step <= 1 and pace.phase != "running") or pace.phase == "cancelling":
+    if not pace.steps or pace.phase == "cancelling":
         return (does, *figures)
     return (f"step {pace.step}/{pace.steps}", does, took, *(figure for figure in figures if figure != took))
 

@@ -22,6 +22,9 @@ from rune.turn.request import TurnRequest
 
 STAND_IN: Final = ("embedded", "smollm2-135m-instruct")  # provider and name of the small model, as turns tell them
 
+ANSWERED_ELSEWHERE: Final = "what waited for your answer was answered elsewhere"
+NOT_DONE: Final = "what waited for your answer is not done: it waits no longer"
+
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """What answers: `name` "" when nothing can. `stand_in`: the small embedded model, for want of another."""
@@ -120,7 +123,7 @@ class Talk:
 
         Raises UsageError while a turn runs.
         """
-        self.refuse_while_busy()
+        refuse_while_busy(self)
         async with self.turnstile:
             yield
 
@@ -230,6 +233,27 @@ class Talk:
         self.transcript = told(self.transcript, Told(key=self.new_key(), text=text, hint=in_the_app(hint), tier=tier))
         self.changed()
 
+    async def look_at_question(self, asked: Asked | None, conversation_id: str | None) -> None:
+        """See whether a question of this conversation still waits. Where it does not, that is told, and what became of
+        it is shown. Not within `still`.
+        """
+        if asked is None or conversation_id is None or self.busy:
+            return
+        views = self._surface.views
+        try:
+            if any(row.id == asked.approval_id for row in await views.pending_approvals(conversation_id)):
+                return
+            allowed = (await views.approval(asked.approval_id)).decision == "allow"
+            async with self.turnstile:
+                stored = await read_stored(self._surface, conversation_id)
+                if self.conversation_id == conversation_id and not self.busy:
+                    self._show(stored)
+                    self.transcript = msgspec.structs.replace(self.transcript, asked=stored.transcript.asked)
+        except RuneError as error:
+            self.tell(f"whether the question still waits cannot be read: {error.message}", error.hint, tier=1)
+        else:
+            self.tell(ANSWERED_ELSEWHERE if allowed else NOT_DONE)
+
     async def measure(self) -> None:
         """Find out anew how full the window is and what the title is; what cannot be known is not shown."""
         if (identity := self.conversation_id) is not None:
@@ -267,12 +291,13 @@ class Talk:
             self.transcript = told(self.transcript, entry)
             self.changed()
 
-    def refuse_while_busy(self) -> None:
-        """Raise UsageError while a turn runs."""
-        if self.busy:
-            raise UsageError("a turn runs in this conversation", hint="Wait for its end, or stop it with Esc.")
-
     def new_key(self) -> str:
         """Return the name of one more entry of the transcript."""
         self._keys += 1
         return f"{self.channel}/{self._keys}"
+
+
+def refuse_while_busy(talk: Talk) -> None:
+    """Raise UsageError while a turn of this conversation runs."""
+    if talk.busy:
+        raise UsageError("a turn runs in this conversation", hint="Wait for its end, or stop it with Esc.")

@@ -9,7 +9,7 @@ from rune.surface.commands.command import CommandCall
 from rune.surface.commands.registry import Commands
 from rune.surface.results import CommandResult
 from rune.tui.hints import as_typed, in_the_app
-from rune.tui.talk import Talk
+from rune.tui.talk import Talk, refuse_while_busy
 from rune.turn.operator import RuneOperator
 
 MODES: Final[tuple[PermissionMode, ...]] = ("ask", "edits", "read")
@@ -20,7 +20,7 @@ async def run_command(commands: Commands, talk: Talk, line: str, *, quiet: bool 
     name = line.split(maxsplit=1)[0] if line.strip() else line
     try:
         if name == "/done":
-            talk.refuse_while_busy()
+            refuse_while_busy(talk)
         result = await commands.run(line, call_in(talk))
     except RuneError as error:
         show_failure(talk, line, error)

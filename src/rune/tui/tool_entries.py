@@ -4,12 +4,14 @@ A turn that waited for the person goes on as another turn, with the same calls: 
 by then, and are found there.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from rune.records.messages import ConversationMessageRecord
+from rune.records.permissions import PermissionMode
 from rune.records.tools import Outcome
 from rune.surface.rows import ApprovalRow, CallRow
 from rune.tui.entries import CardState, Checklist, Entry, ToolCard
@@ -25,6 +27,8 @@ _STATES: Final[dict[Outcome, CardState]] = {
 }
 # So far back a card is looked for that is not among what runs: a turn that waited is not older.
 _BACK: Final = 2_000
+_NAME_DIGITS: Final = 12
+_BY_MODE: Final = re.compile(r"the permission mode is `(?P<mode>\w+)`")
 SAID_ELSE: Final = "you said something else instead"
 
 Calls = Mapping[tuple[str, str], CallRow]  # by the ids of the message and of the call in it
@@ -50,7 +54,7 @@ def question(row: ApprovalRow) -> Asked:
 
 def stored_card(row: CallRow, *, waits: bool) -> ToolCard:
     """Return the card of a stored call; `waits`: the person has not answered yet."""
-    state: CardState = "waiting" if waits else "unknown" if row.outcome is None else _STATES[row.outcome]
+    state: CardState = "waiting" if waits else "skipped" if row.outcome is None else _STATES[row.outcome]
     return ToolCard(
         key=f"{row.message_id}/{row.tool_call_id}",
         call_id=row.call_id or f"{row.message_id}/{row.tool_call_id}",
@@ -62,6 +66,7 @@ def stored_card(row: CallRow, *, waits: bool) -> ToolCard:
         summary=row.summary,
         output=row.text,
         kept=row.output is not None,
+        artifact=_short(row.output),
         exit_code=row.exit_code,
     )
 
@@ -108,6 +113,7 @@ def finished(event: shown.ToolFinished) -> dict[str, object]:
         "since": None,
         "summary": event.summary,
         "kept": event.output is not None,
+        "artifact": _short(event.output),
         "exit_code": event.exit_code,
     }
     return fields | {"output": event.text} if event.text else fields
@@ -154,8 +160,10 @@ def ended(entries: tuple[Entry, ...], *, paused: bool) -> tuple[Entry, ...]:
     """
     fresh: list[Entry] = []
     for entry in entries:
-        if not isinstance(entry, ToolCard) or entry.own or entry.state not in ("prepared", "running"):
+        if not isinstance(entry, ToolCard) or entry.own or entry.state not in ("prepared", "running", "waiting"):
             fresh.append(entry)
+        elif entry.state == "waiting":
+            fresh.append(entry if paused else msgspec.structs.replace(entry, state="skipped"))
         elif entry.state == "running":
             fresh.append(msgspec.structs.replace(entry, state="unknown", since=None))
         elif not paused:
@@ -164,11 +172,35 @@ def ended(entries: tuple[Entry, ...], *, paused: bool) -> tuple[Entry, ...]:
 
 
 def listed(entries: tuple[Entry, ...], key: str, event: shown.ChecklistChanged) -> tuple[Entry, ...]:
-    """Return the entries with the checklist as it is now: in its place, where it was shown in this turn already."""
-    for place in range(len(entries) - 1, -1, -1):
-        if isinstance(entries[place], Checklist):
-            return changed(entries, place, {"items": event.items})
-    return (*entries, Checklist(key=key, items=event.items))
+    """Return the entries with the checklist as it is now, as the newest of them."""
+    found, rest = unlisted(entries)
+    return (*rest, Checklist(key=key if found is None else found.key, items=event.items))
+
+
+def unlisted(entries: tuple[Entry, ...]) -> tuple[Checklist | None, tuple[Entry, ...]]:
+    """Return the newest checklist and the entries without it; None where there is none, or it is long ago."""
+    for place in range(len(entries) - 1, max(len(entries) - _BACK, 0) - 1, -1):
+        if isinstance(found := entries[place], Checklist):
+            return found, (*entries[:place], *entries[place + 1 :])
+    return None, entries
+
+
+def as_of(asked: Asked, mode: PermissionMode) -> Asked:
+    """Return a question without the reasons that were a permission mode, where that is another one by now."""
+
+    def holds(call: AskedCall) -> bool:
+        said = _BY_MODE.search(call.why)
+        return said is None or said["mode"] == mode
+
+    if all(holds(call) for call in asked.calls):
+        return asked
+    calls = (call if holds(call) else msgspec.structs.replace(call, why="") for call in asked.calls)
+    return msgspec.structs.replace(asked, calls=tuple(calls))
+
+
+def _short(evidence: str | None) -> str:
+    """Return what an artifact is called: enough of its hash."""
+    return (evidence or "").removeprefix("sha256:")[:_NAME_DIGITS]
 
 
 def _mapped(entries: tuple[Entry, ...], change: Callable[[Entry], Entry]) -> tuple[Entry, ...]:

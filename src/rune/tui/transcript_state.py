@@ -253,8 +253,14 @@ def _with_tools(transcript: Transcript, event: ToolEvent, now: float) -> Transcr
                 transcript = _with_card(transcript, call, waits, turn_id=event.turn_id)
             return msgspec.structs.replace(transcript, asked=Asked(approval_id=event.approval_id, calls=event.calls))
         case shown.ChecklistChanged():
-            listed = tools.listed(transcript.live, _key(transcript, event.turn_id), event)
-            return msgspec.structs.replace(transcript, live=listed)
+            key = _key(transcript, event.turn_id)
+            found, settled = tools.unlisted(transcript.settled)
+            if found is None or any(isinstance(entry, Checklist) for entry in transcript.live):
+                settled = transcript.settled
+            else:
+                key = found.key
+            listed = tools.listed(transcript.live, key, event)
+            return msgspec.structs.replace(transcript, settled=settled, live=listed)
         case _:
             assert_never(event)
 

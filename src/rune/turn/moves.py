@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
@@ -11,12 +12,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from rune.errors import ToolError
+from rune.models.first_guess import is_tiny
 from rune.models.text_tools.essay import described_instead_of_acting
 from rune.records.tools import ToolSchema
 from rune.tools.demand import asks_for_work
-from rune.tools.moves import ENDINGS, NOTHING_TO_CHANGE, Moves, legal_moves, situation_of
+from rune.tools.moves import ENDINGS, NOTHING_TO_CHANGE, Moves, editable_paths, legal_moves, situation_of
 from rune.tools.project_commands import detect
 from rune.tools.project_facts import read_project
+from rune.tools.text_file import TextFile, decode
 from rune.tools.walking import LeftOut, walk
 from rune.tools.workplace import Workplace
 from rune.turn.flight import Answer, Flight, ModelRun
@@ -24,6 +27,8 @@ from rune.turn.session import Session
 
 _LISTED: Final = 301  # one more than are enumerated: then nothing is
 _LOOKED_AT: Final = 20_000  # names, folders and what is left out among them
+_MOST_BYTES: Final = 20_000
+_MOST_LINES: Final = 300
 _SLOW_SECONDS: Final = 1.0
 _ENDS: Final = frozenset(ending.name for ending in ENDINGS)
 
@@ -49,6 +54,11 @@ class MoveBook:
         )
         mask = place.masker.mask
         situation = replace(situation, files=_showable(situation.files, mask), seen=_showable(situation.seen, mask))
+        if flight.model is not None and is_tiny(flight.model.info):
+            paths = editable_paths(situation)
+            # Of several files a line would have to be chosen with its file: then it writes what it looks for.
+            lines = await asyncio.to_thread(_lines_of, place, paths[0]) if len(paths) == 1 else ()
+            situation = replace(situation, lines=_showable(lines, mask))
         return legal_moves(offered, situation)
 
     async def _around(self, place: Workplace) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -116,6 +126,19 @@ def _surroundings(place: Workplace) -> tuple[tuple[str, ...], tuple[str, ...]]:
     except ToolError:
         return (), checks  # the folder is closed or gone: then nothing is narrowed, and the tools say why
     return (tuple(files) if next(looked_at) <= _LOOKED_AT else ()), checks
+
+
+def _lines_of(place: Workplace, path: str) -> tuple[str, ...]:
+    """Return the lines of a file that stand in it once, () for more than can be chosen from."""
+    try:
+        file = decode(place.files.read(path, most=_MOST_BYTES).data)
+    except ToolError:
+        return ()  # too large, or gone: then the model writes what it looks for, and is told why it is not there
+    if not isinstance(file, TextFile) or "\r" in file.text:
+        return ()
+    lines = Counter(file.text.split("\n"))
+    chosen = tuple(line for line, times in lines.items() if times == 1 and line.strip())
+    return chosen if len(chosen) <= _MOST_LINES else ()
 
 
 def _is_empty(path: Path) -> bool:

@@ -7,7 +7,7 @@ from rune.context.blocks import AssemblyRequest, Capsule, FrozenPrefix, ProjectF
 from rune.context.broker import ContextBroker
 from rune.context.budget import MIN_TOOL_WINDOW
 from rune.models.catalog import is_stand_in
-from rune.models.first_guess import parameters_of
+from rune.models.first_guess import is_tiny
 from rune.records.messages import ConversationMessageRecord
 from rune.records.models import ActionProtocol
 from rune.records.tools import ToolSchema
@@ -20,13 +20,6 @@ from rune.turn.session import Session
 
 # Below this the tools for looking round and writing are offered and nothing else: all of them would take a fifth of it.
 ROOMY: Final = 12_288
-# Below so many parameters more tools are more to mistake, and a processor alone reads them for seconds.
-TINY: Final = 3_000_000_000
-
-
-def _is_tiny(run: ModelRun) -> bool:
-    size = parameters_of(run.info.parameters)
-    return size is not None and size < TINY
 
 
 class Prompts:
@@ -52,7 +45,7 @@ class Prompts:
         """
         if run.num_ctx < MIN_TOOL_WINDOW or is_stand_in(run.info):
             return ()
-        return self._toolbox.schemas(core_only=run.num_ctx < ROOMY or _is_tiny(run))
+        return self._toolbox.schemas(core_only=run.num_ctx < ROOMY or is_tiny(run.info))
 
     def protocol(self, run: ModelRun) -> ActionProtocol:
         """Return how a model asks for tools."""

@@ -278,28 +278,25 @@ class ChatScreen(QuestionScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let a key through to the prompt where its action has nothing to do."""
-        if action == "take_offered":
-            return self.desk is not None and bool(self.desk.offered) and not self._prompt.text
-        if action == "drop_offered":
-            return self.desk is not None and bool(self.desk.offered)
+        if action == "offered":
+            offered = self.desk is not None and bool(self.desk.offered)
+            return offered and (parameters != ("take",) or not self._prompt.text)
         if action == "fork":
             return self.desk is not None and self.desk.talk.held_elsewhere
         if action == "stop_errand":
             return self.desk is not None and self.desk.errands.running is not None
         return super().check_action(action, parameters)
 
-    def action_take_offered(self) -> None:
-        """Put what an ended Rune left unsent into the prompt."""
-        if self.desk is not None:
+    def action_offered(self, what: Literal["take", "drop"]) -> None:
+        """Put what an ended Rune left unsent into the prompt, or forget it."""
+        if self.desk is None:
+            return
+        if what == "take":
             self._prompt.set_text(self.desk.take_offered())
-            self.query_one(NoticeBar).offer(self.desk.offered)
-
-    def action_drop_offered(self) -> None:
-        """Forget what an ended Rune left unsent."""
-        if self.desk is not None:
+        else:
             self.desk.offered = ()
-            self.query_one(NoticeBar).offer(())
             self._schedule_draft()
+        self.query_one(NoticeBar).offer(self.desk.offered)
 
     def action_fork(self) -> None:
         """Go on in a fork of what another Rune has open."""
@@ -379,10 +376,6 @@ class ChatScreen(QuestionScreen):
     def say(self, text: str) -> None:
         """Let the footer say this for a moment."""
         self._bars.say(text)
-
-    def show_end(self) -> None:
-        """Follow the end of the transcript again."""
-        self._views[self.channel].follow()
 
     def _copy(self, text: str) -> None:
         self._rune.copy_to_clipboard(text)

@@ -5,8 +5,8 @@ from typing import Final
 from textual.binding import Binding
 
 CHAT_KEYS: Final = (
-    Binding("up", "take_offered", "Take back", priority=True, show=False),
-    Binding("ctrl+x", "drop_offered", "Drop", priority=True, show=False),
+    Binding("up", "offered('take')", "Take back", priority=True, show=False),
+    Binding("ctrl+x", "offered('drop')", "Drop", priority=True, show=False),
     Binding("ctrl+l", "dialog('models')", "Models", priority=True),
     Binding("ctrl+t", "fold('words')", "Thinking", priority=True),
     Binding("ctrl+o", "fold('tools')", "Tool output", priority=True),

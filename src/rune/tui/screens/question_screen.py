@@ -9,6 +9,7 @@ from textual.screen import Screen
 
 from rune.host.clock import Clock
 from rune.tui.key_runs import KeyRun
+from rune.tui.tool_entries import as_of
 from rune.tui.widgets.approval_bar import ApprovalBar
 from rune.tui.widgets.prompt import Prompt
 
@@ -28,7 +29,8 @@ class QuestionScreen(Screen[None]):
 
     def show_question(self) -> None:
         """Show what waits now, or that nothing does."""
-        asked = self.desk.talk.asked if self.desk is not None else None
+        talk = self.desk.talk if self.desk is not None else None
+        asked = as_of(talk.asked, talk.permission) if talk is not None and talk.asked is not None else None
         bar, prompt = self._question, self._prompt
         if asked is None:
             if bar is not None and bar.asked is not None:
@@ -42,9 +44,10 @@ class QuestionScreen(Screen[None]):
             self.mount(bar, before=prompt)
         typed = bool(prompt.whole_text)
         fresh = bar.ask(asked, typed=typed, elsewhere=self._elsewhere(asked.approval_id))
+        had_keys = bar.has_focus or self._reason is not None
         if fresh or not bar.answerable:
             self._drop_reason()
-        if not bar.answerable and self.focused is not prompt:
+        if not bar.answerable and had_keys:
             prompt.focus()
         elif fresh and not typed:
             bar.focus()
@@ -59,8 +62,8 @@ class QuestionScreen(Screen[None]):
         where = f"open in process {holder.pid}" if holder.pid else "open elsewhere"
         return f"{where}: answer it there, or {as_typed(f'`rune approve {approval_id}`')} once it is closed"
 
-    def show_end(self) -> None:
-        """Show what comes from now on."""
+    def action_ends(self, end: int) -> None:
+        """Go to the transcript's beginning (below 0) or end."""
 
     def keeps_letter(self, text: str) -> bool:
         """Say whether what was sent is the letter of an answer, which was meant for the question; it is told how."""
@@ -125,7 +128,7 @@ class QuestionScreen(Screen[None]):
             return
         if self.desk.talk.asked.approval_id == event.approval_id:
             self.desk.answer(event.decision, reason=event.reason, always=event.always)
-            self.show_end()
+            self.action_ends(1)
             self.show_question()
 
     @on(ApprovalBar.ReasonAsked)

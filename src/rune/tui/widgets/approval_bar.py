@@ -2,8 +2,8 @@
 
 While it has the keyboard it keeps it: what is no answer does nothing but say which key goes to the prompt. A key
 answers only when the question has been in sight for a moment, and allows only what was in sight to its last row. A
-letter is marked as the answer at once and counts when no other one follows: "you" and "actually" are the beginning of a message.
-What makes a rule for good needs Enter as well. What is pasted never answers.
+letter is marked as the answer at once and counts when no other one follows: "you" and "actually" are the beginning of
+a message. What makes a rule for good needs Enter as well. What is pasted never answers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -334,6 +334,7 @@ class ApprovalBar(LineRows, TakesKeyRuns, can_focus=True):
     def _strays(self) -> None:
         """Have what was typed answer nothing, nor what comes right behind it, and say where it can be written."""
         self._let_go()
+        self._note_whole()
         self._at = None
         self.begin()
         self._hint = ""  # drawn anew whatever it was
@@ -341,6 +342,7 @@ class ApprovalBar(LineRows, TakesKeyRuns, can_focus=True):
 
     def _say(self, hint: Hint) -> None:
         if hint != self._hint:
+            self._note_whole()  # a longer hint may push the last row out of sight
             self._hint = hint
             self.redraw()
 

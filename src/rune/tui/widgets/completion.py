@@ -36,9 +36,9 @@ class CompletionPopup(LineRows):
     """Asks `source` for what could follow the command up to the cursor, and shows what of it was begun to be typed.
 
     It looks for its prompt on its own screen. Up and Down choose, Tab takes, and goes on to what a command may be
-    followed by. Enter takes what was begun to be typed or gone to, unless it stands there already (of an id its end
-    will do), else it sends: no argument comes into a command that was finished without one. Esc closes it until another
-    word is begun.
+    followed by. Enter takes what was begun to be typed (not what only its note speaks of) or gone to, unless it stands
+    there already (of an id its end will do), else it sends: no argument comes into a command that was finished without
+    one. Esc closes it until another word is begun.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = line_classes("command", "chosen")
@@ -172,7 +172,12 @@ class CompletionPopup(LineRows):
         word = self._word(line)
         if self._moved:
             return option.text != word
-        return bool(word) and not any(_is_named(option.text, word) for option in self._options)
+        # What fits by its note alone is worth a look, and is not what was begun to be typed.
+        return (
+            bool(word)
+            and bool(ranked(word, [option.text]))
+            and not any(_is_named(option.text, word) for option in self._options)
+        )
 
     def _takes_enter(self) -> bool:
         option = self.chosen
