@@ -116,7 +116,7 @@ def test_two_commits_are_compared(at_work: Workplace) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["--output=/tmp/x", "-p", "", "nowhere", "HEAD:a.txt", "HEAD..main", "a\nb", "main --all", "x" * 300]
+    "name", ["--output=x.txt", "-p", "", "nowhere", "HEAD:a.txt", "HEAD..main", "a\nb", "main --all", "x" * 300]
 )
 def test_what_names_no_commit_is_told_so(at_work: Workplace, name: str) -> None:
     with pytest.raises(InvalidArgumentsError):
